@@ -1,0 +1,3 @@
+// The two workspaces a sandbox simulates.
+
+export type SandboxPlatform = 'slack' | 'discord';
