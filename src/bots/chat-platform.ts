@@ -130,8 +130,13 @@ export type Inbound =
       readonly place: ThreadRoot;
       readonly messageId: string;
       readonly author: Person;
-      /** Decoded to what was typed. */
+      /**
+       * Decoded to what was typed: markup, links and entities undone, smart punctuation made plain
+       * unless `verbatim`. A leading mention of us is taken off; `mentionsUs` tells of it.
+       */
       readonly text: string;
+      /** The text before smart punctuation was made plain; present only where that changed it. */
+      readonly asWritten?: string;
       /** Blocks typed as code are taken verbatim. */
       readonly verbatim: boolean;
       readonly mentionsUs: boolean;
@@ -230,8 +235,13 @@ export interface TransportHealth {
 }
 
 export interface PlatformEvents {
-  /** Called in arrival order; the adapter does not wait for it before acknowledging. */
-  inbound(event: Inbound): void;
+  /**
+   * Called in arrival order. Resolves as soon as the event is claimed durably (or needs no claim);
+   * the adapter acknowledges it to the platform after that. A rejection leaves a Slack event
+   * unacknowledged, so that it is delivered again. Interactions are acknowledged after 2 s at the
+   * latest, whatever this promise does.
+   */
+  inbound(event: Inbound): Promise<void>;
   health(health: TransportHealth): void;
   /** Connected or reconnected: catch up now. */
   connected(): void;
@@ -244,6 +254,11 @@ export interface ChatPlatform {
   readonly budget: MessageBudget;
   /** Name shown in logs and status: team or guild id. */
   readonly identity: string;
+  /**
+   * For this long after `sentAt` a post repeated with the same row answers with the message of the
+   * first try instead of making a second one (Discord's nonce). 0: the platform has no such thing.
+   */
+  readonly repeatWindowMs: number;
 
   start(events: PlatformEvents): Promise<void>;
   /** Bounded: resolves within 3 s whatever the platform does. */
@@ -271,13 +286,18 @@ export interface ChatPlatform {
     known: (fileId: string) => Promise<void>,
   ): Promise<Outcome<Posted>>;
   findUpload(place: ThreadRoot, fileId: string): Promise<Found>;
+  /** Discards an upload that never became visible, so that it cannot appear later. */
+  discardUpload(fileId: string): Promise<Outcome<void>>;
   react(
     place: ThreadRoot,
     messageId: string,
     reaction: Reaction,
     on: boolean,
   ): Promise<Outcome<void>>;
-  /** Says something to one person in a place without a row: refusals. */
+  /**
+   * Says something to one person in a place without a row: refusals. Discord has nothing private
+   * outside interactions: there it is a silent message that pings nobody and that findPosted skips.
+   */
   whisper(place: ThreadRoot, personId: string, text: string): Promise<Outcome<void>>;
   download(file: InboundFile, maxBytes: number): Promise<Outcome<Uint8Array>>;
   /** Messages of people since `since` in bound places, oldest first. */
