@@ -1,0 +1,548 @@
+// One session's terminal: bytes in, final lines, tail, frames, marks and answers out. Synchronous
+// and pure of time, files and processes; made for a worker that feeds it. Decides the mode (log or
+// screen) once and says so in marks; a replay takes those decisions from the marks instead.
+
+import { StringDecoder } from 'node:string_decoder';
+import {
+  clampSize,
+  createEmulator,
+  type Emulator,
+  type Params,
+  type ScreenBuffer,
+} from './emulator.ts';
+import { LineEngine } from './line-engine.ts';
+import { LinkTable } from './link-table.ts';
+import { ModeRules, type ScreenFlags } from './mode-rules.ts';
+import {
+  oneLine,
+  parseLink,
+  parseOsc9,
+  parseOsc99,
+  parseOsc133,
+  parseOsc777,
+  parseWorkingDirectory,
+} from './osc.ts';
+import { readRow } from './row-reader.ts';
+import { StreamScanner } from './stream-scanner.ts';
+import type { Frame, FrameRow, Line, Mark, MarkKind, Mode, View } from './values.ts';
+
+/** Answers wait here until taken; a program that asks more than this at once gets no answer. */
+const ANSWER_UNITS_MAX = 4_096;
+/** Bells nearer than this to the last one are the same bell: bounds marks by bytes. */
+const BELL_BYTES_APART = 1_024;
+
+/** `alternate`: the program has its own buffer. `repaint`: it repaints the normal one. */
+type ScreenKind = 'alternate' | 'repaint';
+
+export interface TerminalModelOptions {
+  readonly cols: number;
+  readonly rows: number;
+}
+
+export class TerminalModel {
+  readonly #emulator: Emulator;
+  readonly #lines: LineEngine;
+  readonly #links: LinkTable;
+  readonly #rules = new ModeRules();
+  readonly #scanner = new StreamScanner();
+  #decoder = new StringDecoder('utf8');
+  #offset = 0;
+  /** Where what is being parsed now ends: the offset of what it says. */
+  #sliceEnd = 0;
+  #nowMs = 0;
+  #screen: ScreenKind | undefined;
+  /** Rows of the normal screen are left-overs of a program that repainted it. */
+  #normalIsFrame = false;
+  /** The cursor was put to the top left corner and nothing was printed since. */
+  #atHome = false;
+  #title = '';
+  #lastBellOffset = Number.NEGATIVE_INFINITY;
+  #marks: Mark[] = [];
+  #markCount = 0;
+  #answers: string[] = [];
+  #answerUnits = 0;
+  #answering = true;
+  /** Mode marks of the stretch being replayed; undefined when modes are decided here. */
+  #decided: readonly Mark[] | undefined;
+
+  constructor(options: TerminalModelOptions) {
+    this.#emulator = createEmulator(options.cols, options.rows);
+    this.#links = new LinkTable(this.#emulator);
+    this.#lines = new LineEngine((id) => this.#links.target(id));
+    this.#watchRows();
+    this.#watchErasing();
+    this.#watchMoves();
+    this.#watchModes();
+    this.#watchCommands();
+    this.#emulator.terminal.onData((data) => this.#answer(data));
+    this.#emulator.terminal.onTitleChange((title) => this.#titled(title));
+    this.#emulator.terminal.onBell(() => this.#rang());
+  }
+
+  get offset(): number {
+    return this.#offset;
+  }
+
+  get finalCount(): number {
+    return this.#lines.finalCount;
+  }
+
+  get markCount(): number {
+    return this.#markCount;
+  }
+
+  get mode(): Mode {
+    return this.#screen === undefined ? 'log' : 'screen';
+  }
+
+  get title(): string {
+    return this.#title;
+  }
+
+  /** Synchronized output is open: what is on the screen is half a frame. */
+  get synchronizing(): boolean {
+    return this.#emulator.core.coreService.decPrivateModes.synchronizedOutput;
+  }
+
+  /** Live output. `nowMs` is on one clock per session that does not jump. */
+  write(bytes: Uint8Array, nowMs: number): void {
+    this.#answering = true;
+    this.#decided = undefined;
+    this.#feed(bytes, nowMs);
+  }
+
+  /**
+   * Output that was seen before: nothing is answered. Modes change exactly where `decided` says, or,
+   * when that is undefined (bytes whose decisions were lost), are decided again.
+   */
+  replay(bytes: Uint8Array, nowMs: number, decided: readonly Mark[] | undefined): void {
+    this.#answering = false;
+    this.#decided = decided?.filter((mark) => mark.what.kind === 'mode');
+    this.#feed(bytes, nowMs);
+    this.#decided = undefined;
+  }
+
+  #feed(bytes: Uint8Array, nowMs: number): void {
+    this.#nowMs = nowMs;
+    let from = 0;
+    while (from < bytes.length) {
+      const cut = this.#scanner.next(bytes, from);
+      const end = Math.min(cut.end, from + this.#bytesToDecision());
+      this.#sliceEnd = this.#offset + end - from;
+      const text = this.#decoder.write(bytes.subarray(from, end));
+      if (text !== '') this.#parse(text);
+      this.#offset = this.#sliceEnd;
+      if (end === cut.end && cut.picture !== undefined) {
+        const { protocol, sizeBytes } = cut.picture;
+        this.#mark({ kind: 'image', protocol, sizeBytes }, this.#cursorLine());
+      }
+      this.#applyDecision();
+      from = end;
+    }
+  }
+
+  #parse(text: string): void {
+    // No handler is asynchronous, so the parser never is.
+    this.#emulator.core._inputHandler.parse(text);
+  }
+
+  /** Slices also end at each journaled decision. */
+  #bytesToDecision(): number {
+    const next = this.#decided?.find((mark) => mark.offset > this.#offset);
+    return next === undefined ? Number.POSITIVE_INFINITY : next.offset - this.#offset;
+  }
+
+  /** A journaled decision that no control sequence was found for: it came from outside. */
+  #applyDecision(): void {
+    for (const mark of this.#decided ?? []) {
+      if (mark.offset !== this.#offset || mark.what.kind !== 'mode') continue;
+      if (mark.what.mode === 'screen' && this.mode === 'log') this.#enterScreen('repaint', 'above');
+      else if (mark.what.mode === 'log' && this.mode === 'screen') this.#leaveScreen();
+    }
+  }
+
+  /** What is true of the mode now: `live` when deciding, the journal's word when replaying. */
+  #decide(mode: Mode, live: () => boolean): boolean {
+    const lived = live();
+    if (this.#decided === undefined) return lived;
+    return this.#decided.some(
+      (mark) =>
+        mark.offset === this.#sliceEnd && mark.what.kind === 'mode' && mark.what.mode === mode,
+    );
+  }
+
+  get #normal(): ScreenBuffer {
+    return this.#emulator.core._bufferService.buffers.normal;
+  }
+
+  get #normalIsActive(): boolean {
+    const { buffer, buffers } = this.#emulator.core._bufferService;
+    return buffer === buffers.normal;
+  }
+
+  get #isLog(): boolean {
+    return this.#screen === undefined;
+  }
+
+  get #flags(): ScreenFlags {
+    const { isCursorHidden, decPrivateModes } = this.#emulator.core.coreService;
+    return {
+      cursorHidden: isCursorHidden,
+      applicationCursor: decPrivateModes.applicationCursorKeys,
+      synchronizing: decPrivateModes.synchronizedOutput,
+    };
+  }
+
+  // What happens to rows.
+
+  #watchRows(): void {
+    const { _bufferService: service, _inputHandler: handler } = this.#emulator.core;
+    const scroll = service.scroll.bind(service);
+    service.scroll = (eraseAttributes, isWrapped) => {
+      if (this.#isLog && this.#normal.scrollTop === 0) this.#lines.topRowLeaves(this.#normal);
+      scroll(eraseAttributes, isWrapped);
+    };
+    const print = handler.print.bind(handler);
+    handler.print = (data, start, end) => {
+      this.#atHome = false;
+      if (this.#isLog) this.#lines.printsAt(this.#normal.y);
+      print(data, start, end);
+    };
+  }
+
+  #watchErasing(): void {
+    const { core } = this.#emulator;
+    core.registerCsiHandler({ final: 'J' }, (params) => this.#erase(params.params[0] ?? 0));
+    core.registerCsiHandler({ prefix: '?', final: 'J' }, (params) =>
+      this.#erase(params.params[0] ?? 0),
+    );
+    for (const final of ['L', 'M', 'S', 'T', 'I', 'Z']) {
+      core.registerCsiHandler({ final }, (params) => this.#moveRows(final, params));
+    }
+    core.registerEscHandler({ final: 'M' }, () => {
+      const { y, scrollTop } = this.#normal;
+      if (this.#isLog && y === scrollTop) this.#lines.movesFrom(y);
+      return false;
+    });
+    core.registerCsiHandler({ final: 'b' }, (params) => {
+      const { cols, rows } = core._bufferService;
+      clampParam(params, cols * rows);
+      return false;
+    });
+    core.registerEscHandler({ final: 'c' }, () => {
+      this.#reset();
+      return false;
+    });
+  }
+
+  /** True when the emulator is not to see it. */
+  #erase(what: number): boolean {
+    // The transcript is chatd's: a program may clear the screen, not what was said.
+    if (what === 3) return true;
+    const { x, y } = this.#normal;
+    const all = what === 2 || (what === 0 && this.#atHome && x === 0 && y === 0);
+    if (!all || !this.#isLog) return false;
+    if (this.#decide('screen', () => this.#rules.cleared(this.#nowMs, this.#flags))) {
+      // The cursor's own line is part of the frame, unless the cursor was sent home first.
+      this.#enterScreen('repaint', y > 0 ? 'above' : 'all');
+      return false;
+    }
+    this.#lines.finishAll(this.#normal);
+    this.#lines.erased();
+    return false;
+  }
+
+  /**
+   * Lines inserted, deleted or scrolled, and tabs. The emulator loops as often as it is told:
+   * more than a screenful has the same effect as a screenful.
+   */
+  #moveRows(final: string, params: Params): boolean {
+    const { rows, cols } = this.#emulator.core._bufferService;
+    const tabs = final === 'I' || final === 'Z';
+    const count = clampParam(params, tabs ? cols : rows);
+    if (tabs || !this.#isLog) return false;
+    const { scrollTop, y } = this.#normal;
+    if (final === 'S' && scrollTop === 0) {
+      // The emulator drops what scrolls out here; it is as final as after a line feed.
+      this.#scrollOut(count);
+      return false;
+    }
+    this.#lines.movesFrom(final === 'S' || final === 'T' ? scrollTop : y);
+    return false;
+  }
+
+  #scrollOut(count: number): void {
+    const { scrollBottom } = this.#normal;
+    this.#lines.topRowsLeave(this.#normal, Math.min(count, scrollBottom + 1));
+  }
+
+  #reset(): void {
+    if (!this.#isLog) this.#leaveScreen();
+    this.#lines.finishAll(this.#normal);
+    this.#lines.erased();
+    this.#rules.reset();
+    this.#normalIsFrame = false;
+    // The emulator's own reset forgets to show the cursor.
+    this.#emulator.core.coreService.isCursorHidden = false;
+  }
+
+  // What decides the mode.
+
+  #watchMoves(): void {
+    const { core } = this.#emulator;
+    for (const final of ['H', 'f']) {
+      core.registerCsiHandler({ final }, (params) => {
+        this.#movesTo((params.params[0] ?? 0) || 1, (params.params[1] ?? 0) || 1);
+        return false;
+      });
+    }
+    core.registerCsiHandler({ final: 'd' }, (params) => {
+      this.#movesTo((params.params[0] ?? 0) || 1, undefined);
+      return false;
+    });
+  }
+
+  #movesTo(row: number, col: number | undefined): void {
+    const { origin } = this.#emulator.core.coreService.decPrivateModes;
+    const target = row - 1 + (origin ? this.#normal.scrollTop : 0);
+    this.#atHome = target === 0 && col === 1;
+    if (!this.#isLog || target >= this.#normal.y) return;
+    if (this.#decide('screen', () => this.#rules.movedUp(this.#nowMs, this.#flags))) {
+      this.#enterScreen('repaint', 'above');
+    }
+  }
+
+  #watchModes(): void {
+    const { core } = this.#emulator;
+    core.registerCsiHandler({ prefix: '?', final: 'h' }, (params) => {
+      const modes = modeNumbers(params);
+      if (modes.some(isAlternateBuffer) && this.#normalIsActive)
+        this.#enterScreen('alternate', 'above');
+      if (modes.includes(2004) && (modes.includes(25) || !this.#flags.cursorHidden))
+        this.#prompts();
+      return false;
+    });
+    core.registerCsiHandler({ prefix: '?', final: 'l' }, (params) => {
+      const modes = modeNumbers(params);
+      if (modes.some(isAlternateBuffer) && !this.#normalIsActive) this.#leaveScreen();
+      else if (modes.includes(1) && this.#screen === 'repaint') this.#leaveIfDecided();
+      return false;
+    });
+  }
+
+  /** A line editor is at its prompt: no program repaints the screen now. */
+  #prompts(): void {
+    this.#rules.reset();
+    if (this.#screen === 'repaint') this.#leaveIfDecided();
+  }
+
+  #leaveIfDecided(): void {
+    if (this.#decide('log', () => true)) this.#leaveScreen();
+  }
+
+  /** `finish`: which rows become final first. */
+  #enterScreen(kind: ScreenKind, finish: 'above' | 'all'): void {
+    const wasLog = this.#isLog;
+    if (wasLog) {
+      if (finish === 'all') this.#lines.finishAll(this.#normal);
+      else this.#lines.finishAbove(this.#normal, this.#normal.y);
+    }
+    this.#normalIsFrame = kind === 'repaint' || !wasLog;
+    this.#screen = kind;
+    this.#rules.reset();
+    if (wasLog) this.#mark({ kind: 'mode', mode: 'screen' }, this.finalCount);
+  }
+
+  #leaveScreen(): void {
+    const frame = this.#frameAt(this.#sliceEnd);
+    if (this.#normalIsFrame) {
+      this.#lines.disown(this.#normal, this.#normalIsActive ? this.#normal.y : 0);
+    }
+    this.#screen = undefined;
+    this.#normalIsFrame = false;
+    this.#rules.reset();
+    this.#mark({ kind: 'mode', mode: 'log', frame }, this.finalCount);
+  }
+
+  /**
+   * Another program has the terminal's foreground: one that repainted the normal screen is gone.
+   * A fact from outside the stream, journaled as a mark at the current offset.
+   */
+  programChanged(): void {
+    this.#sliceEnd = this.#offset;
+    if (this.#screen === 'repaint') this.#leaveScreen();
+    this.#rules.reset();
+  }
+
+  // What is said to people.
+
+  #watchCommands(): void {
+    const { core } = this.#emulator;
+    const says = (id: number, parse: (data: string) => MarkKind | undefined): void => {
+      core.registerOscHandler(id, (data) => {
+        const what = parse(data);
+        if (what !== undefined) this.#mark(what, this.finalCount);
+        return true;
+      });
+    };
+    says(7, parseWorkingDirectory);
+    says(9, parseOsc9);
+    says(99, parseOsc99);
+    says(777, parseOsc777);
+    core.registerOscHandler(133, (data) => {
+      const what = parseOsc133(data);
+      if (what === undefined) return true;
+      if (what.kind === 'prompt-start') this.#prompts();
+      this.#mark(what, this.#cursorLine());
+      return true;
+    });
+    // The clipboard is nobody's business.
+    core.registerOscHandler(52, () => true);
+    core.registerOscHandler(8, (data) => {
+      const link = parseLink(data);
+      if (link !== undefined) this.#links.open(link.target);
+      return true;
+    });
+  }
+
+  #titled(title: string): void {
+    const text = oneLine(title);
+    if (text === this.#title) return;
+    this.#title = text;
+    this.#mark({ kind: 'title', text }, this.finalCount);
+  }
+
+  #rang(): void {
+    const near = this.#sliceEnd - this.#lastBellOffset < BELL_BYTES_APART;
+    this.#lastBellOffset = this.#sliceEnd;
+    if (!near) this.#mark({ kind: 'bell' }, this.finalCount);
+  }
+
+  #mark(what: MarkKind, line: number): void {
+    this.#marks.push({ seq: this.#markCount, offset: this.#sliceEnd, line, what });
+    this.#markCount += 1;
+  }
+
+  #answer(data: string): void {
+    if (!this.#answering || this.#answerUnits + data.length > ANSWER_UNITS_MAX) return;
+    this.#answers.push(data);
+    this.#answerUnits += data.length;
+  }
+
+  // What is taken out.
+
+  /** Lines that became final since the last call; the last of them has number finalCount - 1. */
+  takeFinals(): Line[] {
+    return this.#lines.takeFinals();
+  }
+
+  takeMarks(): Mark[] {
+    const marks = this.#marks;
+    this.#marks = [];
+    return marks;
+  }
+
+  /** Answers to the program's queries, to be written to its terminal now or never. */
+  takeAnswers(): Uint8Array {
+    const answers = Buffer.from(this.#answers.join(''), 'latin1');
+    this.#answers = [];
+    this.#answerUnits = 0;
+    return answers;
+  }
+
+  /**
+   * The program is gone: all that is on the screen becomes final. Later output (a background
+   * process) goes on from here.
+   */
+  exit(): void {
+    this.#sliceEnd = this.#offset;
+    if (!this.#isLog) this.#leaveScreen();
+    this.#lines.finishAll(this.#normal);
+  }
+
+  /** Takes effect between two writes. Lines keep their text in the new layout. */
+  resize(cols: number, rows: number): void {
+    const { terminal, core } = this.#emulator;
+    const size = clampSize(cols, rows);
+    if (size.cols === terminal.cols && size.rows === terminal.rows) return;
+    const kept = this.#lines.linesAboveFloor(this.#normal);
+    // Room for all rows the new layout may need, so that none is dropped unseen.
+    terminal.options.scrollback = terminal.cols * terminal.rows;
+    core._bufferService.resize(size.cols, size.rows);
+    if (!this.#normalIsFrame) this.#lines.laidOut(this.#normal, kept);
+    terminal.options.scrollback = 0;
+  }
+
+  frame(): Frame {
+    return this.#frameAt(this.#offset);
+  }
+
+  #frameAt(offset: number): Frame {
+    const { buffer, cols, rows: rowCount } = this.#emulator.core._bufferService;
+    const rows: FrameRow[] = [];
+    for (let y = 0; y < rowCount; y += 1) {
+      const row = buffer.lines.get(buffer.ybase + y);
+      rows.push(
+        row === undefined ? { text: '' } : readRow(row, 'visible', (id) => this.#links.target(id)),
+      );
+    }
+    const col = Math.min(buffer.x, cols - 1);
+    return {
+      offset,
+      cols,
+      rows,
+      cursor: { row: buffer.y, col, visible: !this.#flags.cursorHidden },
+      title: this.#title,
+      alternate: !this.#normalIsActive,
+    };
+  }
+
+  view(): View {
+    const { terminal, core } = this.#emulator;
+    const { bracketedPasteMode, applicationCursorKeys } = core.coreService.decPrivateModes;
+    const tail = this.#tail();
+    return {
+      offset: this.#offset,
+      finalCount: this.finalCount,
+      tail: tail.lines,
+      cursor: {
+        line: this.finalCount + tail.cursorIndex,
+        column: tail.cursorColumn,
+        visible: !this.#flags.cursorHidden,
+      },
+      mode: this.mode,
+      ...(this.#isLog ? {} : { frame: this.frame() }),
+      markCount: this.#markCount,
+      cols: terminal.cols,
+      rowCount: terminal.rows,
+      applicationCursor: applicationCursorKeys,
+      bracketedPaste: bracketedPasteMode,
+    };
+  }
+
+  #tail(): ReturnType<LineEngine['tail']> {
+    if (this.#normalIsFrame) return { lines: [], cursorIndex: 0, cursorColumn: 0 };
+    const { x, y } = this.#normal;
+    return this.#lines.tail(this.#normal, this.#normalIsActive ? { x, y } : undefined);
+  }
+
+  /** Absolute number of the line the cursor is on. */
+  #cursorLine(): number {
+    return this.finalCount + this.#tail().cursorIndex;
+  }
+}
+
+function modeNumbers(params: Params): number[] {
+  return Array.from(params.params.subarray(0, params.length));
+}
+
+function isAlternateBuffer(mode: number): boolean {
+  return mode === 47 || mode === 1047 || mode === 1049;
+}
+
+/** Lowers the first parameter to `max`; returns it, 1 when it is missing. */
+function clampParam(params: Params, max: number): number {
+  const given = params.params[0] ?? 0;
+  if (given > max) params.params[0] = max;
+  return Math.max(1, Math.min(given, max));
+}
