@@ -3,11 +3,13 @@
 import { closeSync, constants } from 'node:fs';
 import {
   checked,
+  lastErrno,
   libc,
   memory,
   type NativeArgument,
   onDarwin,
   onLinux,
+  SysError,
   uninterrupted,
 } from './libc.ts';
 
@@ -100,18 +102,23 @@ export function environmentStrings(
 }
 
 /**
- * Replaces the running program. Returns only by throwing: the old program then goes on.
- * Descriptors without close-on-exec stay open; signal handlers reset; other threads end.
+ * Replaces the running program. Returns only by throwing: the old program then goes on, its
+ * descriptors as before. `keep` names every descriptor the new program gets; Node marks even 0, 1
+ * and 2 close-on-exec. Signal handlers reset; other threads end.
  */
 export function execve(
   path: string,
   argv: readonly string[],
   environment: Readonly<Record<string, string | undefined>>,
+  keep: readonly number[],
 ): never {
+  const closing = keep.filter(isCloseOnExec);
   const terminated = (list: readonly string[]): NativeArgument => [...list, null];
+  for (const fd of closing) setCloseOnExec(fd, false);
   const result = uninterrupted(() =>
     execveFunction(path, terminated(argv), terminated(environmentStrings(environment))),
   );
-  checked('execve', result);
-  throw new Error('Unreachable: execve returned without failing');
+  const errno = lastErrno();
+  for (const fd of closing) setCloseOnExec(fd, true);
+  throw new SysError('execve', result === -1 ? errno : 0);
 }
