@@ -6,6 +6,7 @@ import type { Random } from '../base/random.ts';
 import { Scope } from '../base/scope.ts';
 import { ChangeFeed } from './change-feed.ts';
 import { sandboxControl } from './control.ts';
+import { discordModule } from './discord/discord-module.ts';
 import { Faults } from './faults.ts';
 import type { ControlHandler, SandboxCore, SandboxModule } from './module.ts';
 import { RequestLog } from './requests.ts';
@@ -59,7 +60,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     changes,
     baseUrl: () => url,
   };
-  const modules: readonly SandboxModule[] = [];
+  const modules: readonly SandboxModule[] = [discordModule(core)];
   for (const module of modules) scope.own(module.platform, module, (owned) => owned.close());
   const control = new Map<string, ControlHandler>(
     [sandboxControl(core, modules), ...modules.map((module) => module.control)].flatMap((calls) =>
