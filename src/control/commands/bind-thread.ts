@@ -17,6 +17,7 @@ export interface BindThreadArgs {
 
 export const bindThread: CommandSpec<BindThreadArgs> = commandSpec(
   'bind-thread',
+  'binding',
   z.strictObject({
     session: requiredField,
     incarnation: field,

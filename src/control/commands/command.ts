@@ -15,15 +15,19 @@ export type Scalar = string | number | boolean;
 /** Names one command and parses its arguments. */
 export interface CommandSpec<Args> {
   readonly name: string;
+  /** Codes for a handler that threw: `<subject>_failed` before authority, `…_outcome_unknown` after. */
+  readonly subject: string;
   parse(args: unknown): Args | undefined;
 }
 
 export function commandSpec<S extends z.ZodMiniType>(
   name: string,
+  subject: string,
   schema: S,
 ): CommandSpec<z.infer<S>> {
   return {
     name,
+    subject,
     parse: (args) => {
       const parsed = schema.safeParse(args);
       return parsed.success ? parsed.data : undefined;

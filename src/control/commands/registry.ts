@@ -1,7 +1,7 @@
 // The commands a chat daemon can be asked to execute. A new one is a file beside this and a line here.
 
 import { bindThread } from './bind-thread.ts';
-import type { CommandHandler, CommandSpec } from './command.ts';
+import type { CommandHandler, CommandSpec, CommitFence, HandlerAnswer } from './command.ts';
 import { rotateLog } from './rotate-log.ts';
 import { unbindThread } from './unbind-thread.ts';
 
@@ -20,10 +20,12 @@ export type CommandHandlers = { readonly [N in CommandName]?: CommandHandler<Arg
 
 /** A command bound to its handler and its parsed arguments, ready to run. */
 export type Dispatch =
-  | { readonly kind: 'run'; readonly run: (fence: Fence) => ReturnType<CommandHandler<never>> }
+  | {
+      readonly kind: 'run';
+      readonly subject: string;
+      readonly run: (fence: CommitFence) => Promise<HandlerAnswer>;
+    }
   | { readonly kind: 'rejected'; readonly code: string };
-
-type Fence = Parameters<CommandHandler<never>>[1];
 
 /** Finds the handler of `name` and parses `args` for it. Pure. */
 export function dispatch(name: string, args: unknown, handlers: CommandHandlers): Dispatch {
@@ -47,5 +49,5 @@ function bound<Args>(
   const parsed = spec.parse(args);
   if (parsed === undefined) return { kind: 'rejected', code: 'arguments_invalid' };
   if (handler === undefined) return { kind: 'rejected', code: 'command_not_supported' };
-  return { kind: 'run', run: (fence) => handler(parsed, fence) };
+  return { kind: 'run', subject: spec.subject, run: (fence) => handler(parsed, fence) };
 }

@@ -5,4 +5,8 @@ import { type CommandSpec, commandSpec } from './command.ts';
 
 export type RotateLogArgs = Readonly<Record<string, never>>;
 
-export const rotateLog: CommandSpec<RotateLogArgs> = commandSpec('rotate-log', z.strictObject({}));
+export const rotateLog: CommandSpec<RotateLogArgs> = commandSpec(
+  'rotate-log',
+  'log_rotation',
+  z.strictObject({}),
+);

@@ -9,5 +9,6 @@ export interface UnbindThreadArgs {
 
 export const unbindThread: CommandSpec<UnbindThreadArgs> = commandSpec(
   'unbind-thread',
+  'binding',
   z.strictObject({ session: requiredField }),
 );
