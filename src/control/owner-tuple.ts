@@ -1,6 +1,8 @@
 // Names one exact owner. A request is for this owner or for nobody: each part is another fence.
 
+import { createHash } from 'node:crypto';
 import * as z from 'zod/mini';
+import type { ProcessIncarnation } from '../ownership/process-incarnation.ts';
 
 export interface OwnerTuple {
   readonly ownerId: string;
@@ -26,4 +28,13 @@ export function sameOwner(a: OwnerTuple, b: OwnerTuple): boolean {
     a.incarnation === b.incarnation &&
     a.generation === b.generation
   );
+}
+
+/** Short enough for a bounded field, whole enough that two incarnations never share it. */
+export function incarnationText(incarnation: ProcessIncarnation): string {
+  const { pid, startTicks, bootId, pidNs, hostId, nonce } = incarnation;
+  const whole = createHash('sha256')
+    .update(JSON.stringify([pid, startTicks, bootId, pidNs, hostId, nonce]))
+    .digest('hex');
+  return `${pid}.${startTicks}.${whole.slice(0, 32)}`;
 }
