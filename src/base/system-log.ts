@@ -1,10 +1,10 @@
 // JSON lines through pino into one rotating file per process. The redaction here is the second
 // lock; the first is not to pass secrets at all.
 
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, renameSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { type Logger, pino } from 'pino';
-import { createStream } from 'rotating-file-stream';
+import { createStream, type RotatingFileStream } from 'rotating-file-stream';
 import { errorText } from './errors.ts';
 import type { Log, LogFields } from './log.ts';
 
@@ -25,23 +25,15 @@ const SECRET_KEYS = [
 
 /**
  * Opens `<file>` for JSON lines, rotated at 10 MB, five files kept, mode 0600.
- * `close` flushes and resolves when the file is closed.
+ * `close` flushes and resolves when the file is closed; `rotate` starts a new file now.
  */
 export function openFileLog(
   file: string,
   fields: LogFields,
   level: 'debug' | 'info' = 'info',
-): { readonly log: Log; close(): Promise<void> } {
+): { readonly log: Log; close(): Promise<void>; rotate(): void } {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-  const stream = createStream(basename(file), {
-    path: dirname(file),
-    size: ROTATE_SIZE,
-    maxFiles: ROTATE_FILES,
-    mode: 0o600,
-  });
-  // A full or unwritable disk must not end the process that logs.
-  stream.on('error', () => undefined);
-  stream.on('warning', () => undefined);
+  let stream = openStream(file);
   const logger = pino(
     {
       level,
@@ -51,12 +43,32 @@ export function openFileLog(
       formatters: { level: (label) => ({ level: label }) },
       serializers: { error: serializeError },
     },
-    stream,
+    { write: (line: string) => stream.write(line) },
   );
   return {
     log: wrap(logger),
     close: () => new Promise((resolve) => stream.end(() => resolve())),
+    rotate: () => {
+      const before = stream;
+      // The old stream goes on writing what it holds into the renamed file.
+      renameSync(file, `${file}.old`);
+      stream = openStream(file);
+      before.end();
+    },
   };
+}
+
+function openStream(file: string): RotatingFileStream {
+  const stream = createStream(basename(file), {
+    path: dirname(file),
+    size: ROTATE_SIZE,
+    maxFiles: ROTATE_FILES,
+    mode: 0o600,
+  });
+  // A full or unwritable disk must not end the process that logs.
+  stream.on('error', () => undefined);
+  stream.on('warning', () => undefined);
+  return stream;
 }
 
 function serializeError(error: unknown): unknown {

@@ -9,6 +9,7 @@ import type { Log } from '../base/log.ts';
 import type { DaemonPaths, Kind } from '../base/paths.ts';
 import type { Random } from '../base/random.ts';
 import { CommandServer } from '../control/command-server.ts';
+import type { CommandHandlers } from '../control/commands/registry.ts';
 import { CHAT_DAEMON_GENERATION } from '../control/generation.ts';
 import type { MachineTime } from '../control/machine-time.ts';
 import { observeNumber } from '../control/observe.ts';
@@ -62,6 +63,7 @@ export interface DaemonOptions {
   readonly machine: MachineTime;
   readonly random: Random;
   readonly log: Log;
+  readonly rotateLog: () => void;
   /** Lock and record are written: the starter may stop waiting. */
   readonly announceOwned: () => void;
   /** Calls its listener on SIGTERM and SIGINT. */
@@ -259,13 +261,20 @@ class DaemonLife {
       kind,
       owner: tupleOf(this.#lock.record),
       proven: () => this.#proven(),
-      handlers: service.commands,
+      handlers: { 'rotate-log': this.#rotateLog, ...service.commands },
       clock,
       machine,
       random,
       log,
     });
   }
+
+  readonly #rotateLog: NonNullable<CommandHandlers['rotate-log']> = async (_args, fence) => {
+    const entered = await fence.enter();
+    if (!entered.granted) return { kind: 'rejected', code: entered.because };
+    this.#options.rotateLog();
+    return { kind: 'ok', result: {} };
+  };
 
   #context(): Parameters<ChatService['start']>[0] {
     const { kind, paths, log, clock, random, identity } = this.#options;
