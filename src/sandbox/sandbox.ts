@@ -12,6 +12,8 @@ import type { ControlHandler, SandboxCore, SandboxModule } from './module.ts';
 import { RequestLog } from './requests.ts';
 import { SandboxClock } from './sandbox-clock.ts';
 import { startServer } from './server.ts';
+import type { SlackOptions } from './slack/options.ts';
+import { createSlackModule, type SlackFacts } from './slack/slack-module.ts';
 import { Violations } from './violations.ts';
 
 export interface SandboxOptions {
@@ -23,13 +25,18 @@ export interface SandboxOptions {
   readonly timeScale?: number;
   /** The page's files; default: web/ beside this file. */
   readonly webDirectory?: string;
+  readonly slack?: SlackOptions;
 }
 
 export interface Sandbox {
   readonly url: string;
   readonly core: SandboxCore;
+  /** What a Slack bot needs to log in. */
+  readonly slack: SlackFacts;
   /** Calls a control function in-process, exactly as POST /control/<name> does. */
   control(name: string, body?: unknown): Promise<unknown>;
+  /** All a process outside needs to use it; printed as the ready line. */
+  facts(): unknown;
   close(): Promise<void>;
 }
 
@@ -60,7 +67,10 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     changes,
     baseUrl: () => url,
   };
-  const modules: readonly SandboxModule[] = [discordModule(core)];
+  const slack = createSlackModule(core, options.slack);
+  const discord = discordModule(core);
+  // Discord first: its /api/v10/ lies within Slack's /api/.
+  const modules: readonly SandboxModule[] = [discord, slack];
   for (const module of modules) scope.own(module.platform, module, (owned) => owned.close());
   const control = new Map<string, ControlHandler>(
     [sandboxControl(core, modules), ...modules.map((module) => module.control)].flatMap((calls) =>
@@ -82,11 +92,13 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   return {
     url,
     core,
+    slack: slack.facts(),
     control: async (name, body = {}) => {
       const handler = control.get(name);
       if (handler === undefined) throw new Error(`no control call named ${name}`);
       return handler(body);
     },
+    facts: () => ({ url, slack: slack.facts() }),
     close: () => scope.close(),
   };
 }
