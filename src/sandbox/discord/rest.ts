@@ -75,7 +75,8 @@ export class Rest {
 
   /** Answers everything below /api/; false for other paths. */
   async http(request: IncomingMessage, response: ServerResponse, url: URL): Promise<boolean> {
-    if (!url.pathname.startsWith('/api/v')) return false;
+    // Not /api/views.open, which is Slack's.
+    if (!/^\/api\/v\d+(?:\/|$)/.test(url.pathname)) return false;
     const method = request.method ?? 'GET';
     const located = locate(method, url.pathname);
     const bytes = await readBody(request, READ_MAX_BYTES);
