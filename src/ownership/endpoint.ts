@@ -70,13 +70,13 @@ export async function publishEndpoint(options: EndpointOptions): Promise<Publish
     failpoints.hit('endpoint.bound');
     const placed = await placeName(options, privatePath, mine, failpoints);
     if (placed.kind !== 'placed') {
-      await closeServer(server);
+      stopServer(server);
       return placed;
     }
     failpoints.hit('endpoint.verified');
     return { kind: 'published', endpoint: new Endpoint(options, server, mine) };
   } catch (error) {
-    await closeServer(server);
+    stopServer(server);
     removeOwnScratch(privatePath);
     if (error instanceof ChatdError) throw error;
     throw new ChatdError(
@@ -116,13 +116,6 @@ function bindPrivately(server: Server, path: string): Promise<NameIdentity> {
         reject(error instanceof Error ? error : new Error(String(error)));
       }
     });
-  });
-}
-
-/** Idempotent, also for a server that never listened. libuv unlinks the private name. */
-function closeServer(server: Server): Promise<void> {
-  return new Promise((resolve) => {
-    server.close(() => resolve());
   });
 }
 
@@ -278,7 +271,10 @@ export class Endpoint {
   }
 }
 
-/** Without waiting for the connections, which `Server.close` would. */
+/**
+ * Closes the listener at once, without waiting for connections; also for one that never listened.
+ * libuv unlinks the name it bound: the private one.
+ */
 function stopServer(server: Server): void {
   server.close();
 }

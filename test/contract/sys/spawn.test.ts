@@ -56,7 +56,7 @@ describe('spawnProcess', () => {
       script: 'ls /proc/$$/fd | tr "\\n" " "',
       fds: new Map([[5, given.write]]),
     });
-    const expected = spawnCapabilities().closeFrom ? '0 1 2 5 ' : expect.any(String);
+    const expected: unknown = spawnCapabilities().closeFrom ? '0 1 2 5 ' : expect.any(String);
     expect(text).toEqual(expected);
     for (const fd of [leaky.read, leaky.write, given.read, given.write]) closeSync(fd);
   });
