@@ -52,8 +52,10 @@ function textEnd(row: Row): number {
   const data = row._data;
   let end = row.length;
   while (end > 0) {
-    const code = (data[(end - 1) * 3] ?? 0) & CONTENT_MASK;
-    if (code !== 0 && code !== SPACE) break;
+    const content = data[(end - 1) * 3] ?? 0;
+    const code = content & CONTENT_MASK;
+    // A cell without width shows nothing, whatever it holds.
+    if (code !== 0 && code !== SPACE && content >>> WIDTH_SHIFT !== 0) break;
     end -= 1;
   }
   return end;
@@ -140,12 +142,19 @@ class SpanBuilder {
 
   close(unit: number, links: LinkTargets): void {
     if (unit <= this.#start) return;
-    const span = toSpan(this.#start, unit, this.#fg, this.#bg);
     const link = this.#link === 0 ? undefined : links(this.#link);
-    if (link !== undefined) this.spans.push({ ...span, link });
-    else if (span.fg !== undefined || span.bg !== undefined || span.flags !== undefined) {
-      this.spans.push(span);
-    }
+    const span = toSpan(this.#start, unit, this.#fg, this.#bg, link);
+    if (span !== undefined) appendSpan(this.spans, span);
+  }
+}
+
+/** Adds `span`, as part of the last one where that ends at its start with the same style. */
+function appendSpan(spans: Span[], span: Span): void {
+  const last = spans.at(-1);
+  if (last?.end === span.start && sameStyle(last, span)) {
+    spans[spans.length - 1] = { ...last, end: span.end };
+  } else {
+    spans.push(span);
   }
 }
 
@@ -219,7 +228,14 @@ function asNumbers(values: Uint16Array): number[] {
   return values as unknown as number[];
 }
 
-function toSpan(start: number, end: number, fg: number, bg: number): Span {
+/** Undefined when nothing of it differs from plain text. */
+function toSpan(
+  start: number,
+  end: number,
+  fg: number,
+  bg: number,
+  link: string | undefined,
+): Span | undefined {
   const foreground = toColor(fg);
   const background = toColor(bg);
   const flags =
@@ -229,12 +245,16 @@ function toSpan(start: number, end: number, fg: number, bg: number): Span {
     ((fg & FG_UNDERLINE) !== 0 ? UNDERLINE : 0) |
     ((fg & FG_INVERSE) !== 0 ? INVERSE : 0) |
     ((fg & FG_STRIKE) !== 0 ? STRIKE : 0);
+  if (foreground === undefined && background === undefined && flags === 0 && link === undefined) {
+    return undefined;
+  }
   return {
     start,
     end,
     ...(foreground === undefined ? {} : { fg: foreground }),
     ...(background === undefined ? {} : { bg: background }),
     ...(flags === 0 ? {} : { flags }),
+    ...(link === undefined ? {} : { link }),
   };
 }
 
@@ -256,12 +276,7 @@ export function joinLines(head: Line, tail: Line): Line {
   const shift = head.text.length;
   const spans: Span[] = [...(head.spans ?? [])];
   for (const span of tail.spans ?? []) {
-    const last = spans.at(-1);
-    if (last?.end === shift && span.start === 0 && sameStyle(last, span)) {
-      spans[spans.length - 1] = { ...last, end: span.end + shift };
-    } else {
-      spans.push({ ...span, start: span.start + shift, end: span.end + shift });
-    }
+    appendSpan(spans, { ...span, start: span.start + shift, end: span.end + shift });
   }
   const text = head.text + tail.text;
   return spans.length === 0 ? { text } : { text, spans };

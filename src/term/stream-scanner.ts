@@ -45,9 +45,25 @@ export class StreamScanner {
   /** Bytes of the chunks of a kitty picture that is not complete. */
   #kittyBytes = 0;
   #picture: Picture | undefined;
+  #pendingBytes = 0;
+  /** A C0 control acted inside the sequence that is not complete. */
+  #acted = false;
 
-  get atGround(): boolean {
-    return this.#state === GROUND && !this.#c2 && this.#kittyBytes === 0;
+  /**
+   * Bytes of a sequence that has begun and had no effect yet: the screen is as it was before them.
+   * Undefined when a control inside it already acted.
+   */
+  get pendingBytes(): number | undefined {
+    return this.#acted ? undefined : this.#pendingBytes;
+  }
+
+  get kittyBytes(): number {
+    return this.#kittyBytes;
+  }
+
+  /** Continues at ground, inside a picture of several sequences when `kittyBytes` is not 0. */
+  restore(kittyBytes: number): void {
+    this.#kittyBytes = kittyBytes;
   }
 
   /** The next place to cut in `bytes` from `from` on; the end of `bytes` when there is none. */
@@ -62,9 +78,25 @@ export class StreamScanner {
       }
       const byte = bytes[index] ?? 0;
       index += 1;
-      if (this.#take(byte)) return { end: index, picture: this.#picture };
+      const cut = this.#take(byte);
+      this.#countPending(byte);
+      if (cut) return { end: index, picture: this.#picture };
     }
     return { end: length, picture: undefined };
+  }
+
+  #countPending(byte: number): void {
+    if (this.#state === GROUND && !this.#c2) {
+      this.#pendingBytes = 0;
+      this.#acted = false;
+    } else if (byte === 0x1b) {
+      // What came before is complete or aborted; nothing of the new sequence acted.
+      this.#pendingBytes = 1;
+      this.#acted = false;
+    } else {
+      this.#pendingBytes += 1;
+      if (byte < 0x20 && this.#state < OSC) this.#acted = true;
+    }
   }
 
   /** True when the stream is to be cut behind `byte`. */

@@ -4,12 +4,21 @@
 
 import { StringDecoder } from 'node:string_decoder';
 import {
+  type Checkpoint,
+  decodeCheckpoint,
+  encodeCheckpoint,
+  type ModelState,
+  restoredLine,
+  storedLine,
+} from './checkpoint.ts';
+import {
   clampSize,
   createEmulator,
   type Emulator,
   type Params,
   type ScreenBuffer,
 } from './emulator.ts';
+import { dumpEmulator, loadEmulator } from './emulator-state.ts';
 import { LineEngine } from './line-engine.ts';
 import { LinkTable } from './link-table.ts';
 import { ModeRules, type ScreenFlags } from './mode-rules.ts';
@@ -23,6 +32,7 @@ import {
   parseWorkingDirectory,
 } from './osc.ts';
 import { readRow } from './row-reader.ts';
+import { drawScreen } from './snapshot.ts';
 import { StreamScanner } from './stream-scanner.ts';
 import type { Frame, FrameRow, Line, Mark, MarkKind, Mode, View } from './values.ts';
 
@@ -30,6 +40,15 @@ import type { Frame, FrameRow, Line, Mark, MarkKind, Mode, View } from './values
 const ANSWER_UNITS_MAX = 4_096;
 /** Bells nearer than this to the last one are the same bell: bounds marks by bytes. */
 const BELL_BYTES_APART = 1_024;
+
+/** Write `ansi` to a terminal of `cols` × `rows` in any state: it shows this screen. */
+export interface ModelSnapshot {
+  readonly offset: number;
+  readonly cols: number;
+  readonly rows: number;
+  readonly ansi: string;
+  readonly title: string;
+}
 
 /** `alternate`: the program has its own buffer. `repaint`: it repaints the normal one. */
 type ScreenKind = 'alternate' | 'repaint';
@@ -45,7 +64,7 @@ export class TerminalModel {
   readonly #links: LinkTable;
   readonly #rules = new ModeRules();
   readonly #scanner = new StreamScanner();
-  #decoder = new StringDecoder('utf8');
+  readonly #decoder = new StringDecoder('utf8');
   #offset = 0;
   /** Where what is being parsed now ends: the offset of what it says. */
   #sliceEnd = 0;
@@ -77,6 +96,86 @@ export class TerminalModel {
     this.#emulator.terminal.onData((data) => this.#answer(data));
     this.#emulator.terminal.onTitleChange((title) => this.#titled(title));
     this.#emulator.terminal.onBell(() => this.#rang());
+  }
+
+  /**
+   * The model as it was when `checkpoint` was taken; feed it the bytes from `checkpoint.offset` on.
+   * @throws {ChatdError} version-mismatch when it cannot be used: replay from an older one.
+   */
+  static restore(bytes: Uint8Array): TerminalModel {
+    const { state, cells } = decodeCheckpoint(bytes);
+    const model = new TerminalModel({ cols: state.emulator.cols, rows: state.emulator.rows });
+    model.#load(state, cells);
+    return model;
+  }
+
+  #load(state: ModelState, cells: Uint32Array): void {
+    loadEmulator(this.#emulator, state.emulator, cells);
+    this.#lines.restore({
+      finalCount: state.finalCount,
+      prefix: restoredLine(state.prefix),
+      floor: state.floor,
+    });
+    this.#links.restore(state.links);
+    this.#rules.restore({ upwardMs: state.upwardMs, clearMs: state.clearMs });
+    this.#scanner.restore(state.kittyBytes);
+    this.#offset = state.offset;
+    this.#sliceEnd = state.offset;
+    this.#screen = state.screen ?? undefined;
+    this.#normalIsFrame = state.normalIsFrame;
+    this.#atHome = state.atHome;
+    this.#title = state.title;
+    this.#lastBellOffset = state.lastBellOffset ?? Number.NEGATIVE_INFINITY;
+    this.#markCount = state.markCount;
+  }
+
+  /**
+   * The whole state, at the newest offset that no sequence or character spans; undefined when there
+   * is none right now. Lines and marks that were not taken yet are not in it.
+   */
+  checkpoint(): Checkpoint | undefined {
+    const pending = this.#pendingBytes();
+    if (pending === undefined) return undefined;
+    const { state: emulator, cells } = dumpEmulator(this.#emulator);
+    const { prefix, floor } = this.#lines.state;
+    const bell = this.#lastBellOffset;
+    const state: ModelState = {
+      offset: this.#offset - pending,
+      finalCount: this.finalCount,
+      markCount: this.#markCount,
+      prefix: storedLine(prefix),
+      floor,
+      screen: this.#screen ?? null,
+      normalIsFrame: this.#normalIsFrame,
+      atHome: this.#atHome,
+      title: this.#title,
+      lastBellOffset: Number.isFinite(bell) ? bell : null,
+      upwardMs: [...this.#rules.state.upwardMs],
+      clearMs: [...this.#rules.state.clearMs],
+      kittyBytes: this.#scanner.kittyBytes,
+      links: this.#links.entries.map(([id, target]) => [id, target]),
+      emulator,
+    };
+    return encodeCheckpoint(state, cells);
+  }
+
+  /** A redrawable screen; the bytes from its `offset` on continue it. */
+  snapshot(): ModelSnapshot {
+    const { terminal } = this.#emulator;
+    return {
+      // A sequence that has begun has had no effect, but for controls inside it, shown already.
+      offset: this.#offset - (this.#pendingBytes() ?? 0),
+      cols: terminal.cols,
+      rows: terminal.rows,
+      ansi: drawScreen(this.#emulator, (id) => this.#links.target(id)),
+      title: this.#title,
+    };
+  }
+
+  /** Bytes of an incomplete sequence or character; undefined when it acted already. */
+  #pendingBytes(): number | undefined {
+    const pending = this.#scanner.pendingBytes;
+    return pending === 0 ? heldBytes(this.#decoder) : pending;
   }
 
   get offset(): number {
@@ -206,7 +305,10 @@ export class TerminalModel {
     handler.print = (data, start, end) => {
       this.#atHome = false;
       if (this.#isLog) this.#lines.printsAt(this.#normal.y);
-      print(data, start, end);
+      if (this.#emulator.core.coreService.decPrivateModes.wraparound) print(data, start, end);
+      // Without wrapping, what the emulator does with a wide character in the last column depends on
+      // how the text was cut: one character at a time is one way for all.
+      else for (let at = start; at < end; at += 1) print(data, at, at + 1);
     };
   }
 
@@ -530,6 +632,14 @@ export class TerminalModel {
   #cursorLine(): number {
     return this.finalCount + this.#tail().cursorIndex;
   }
+}
+
+/** Bytes of a character that is not complete; undefined where the runtime does not say. */
+function heldBytes(decoder: StringDecoder): number | undefined {
+  const need: unknown = Reflect.get(decoder, 'lastNeed');
+  const total: unknown = Reflect.get(decoder, 'lastTotal');
+  if (typeof need !== 'number' || typeof total !== 'number') return undefined;
+  return need === 0 ? 0 : total - need;
 }
 
 function modeNumbers(params: Params): number[] {
