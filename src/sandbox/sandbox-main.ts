@@ -70,7 +70,7 @@ async function main(): Promise<void> {
   };
   process.once('SIGTERM', stop);
   process.once('SIGINT', stop);
-  if (isJson) say(JSON.stringify(sandbox.facts()));
+  if (isJson) say(JSON.stringify(await sandbox.facts()));
   else say(`The sandbox is at ${sandbox.url}`);
 }
 

@@ -36,7 +36,7 @@ export interface Sandbox {
   /** Calls a control function in-process, exactly as POST /control/<name> does. */
   control(name: string, body?: unknown): Promise<unknown>;
   /** All a process outside needs to use it; printed as the ready line. */
-  facts(): unknown;
+  facts(): Promise<unknown>;
   close(): Promise<void>;
 }
 
@@ -89,16 +89,23 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     (owned) => owned.close(),
   );
   url = server.url;
+  const facts = async (): Promise<unknown> => ({
+    url,
+    slack: slack.facts(),
+    discord: await call('discord/info'),
+  });
+  control.set('facts', facts);
+  const call = async (name: string, body: unknown = {}): Promise<unknown> => {
+    const handler = control.get(name);
+    if (handler === undefined) throw new Error(`no control call named ${name}`);
+    return handler(body);
+  };
   return {
     url,
     core,
     slack: slack.facts(),
-    control: async (name, body = {}) => {
-      const handler = control.get(name);
-      if (handler === undefined) throw new Error(`no control call named ${name}`);
-      return handler(body);
-    },
-    facts: () => ({ url, slack: slack.facts() }),
+    control: call,
+    facts,
     close: () => scope.close(),
   };
 }

@@ -93,6 +93,7 @@ export function createSlackModule(core: SandboxCore, options: SlackOptions = {})
       ...readControl(app),
       ...placeControl(app),
       ...faultControl(app, switches),
+      'slack/info': async () => factsOf(app, tokens),
     } satisfies Record<string, ControlHandler>,
     state: () => workspaceView(app),
     facts: () => factsOf(app, tokens),
