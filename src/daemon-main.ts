@@ -1,7 +1,7 @@
 // What every chat daemon's entry shares: arguments, configuration, log, signals, exit. slack-main.ts
 // and discord-main.ts add what they serve; everything they need is loaded before `owned` is said.
 
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -21,11 +21,13 @@ import type { Random } from './base/random.ts';
 import { systemClock } from './base/system-clock.ts';
 import { openFileLog } from './base/system-log.ts';
 import { systemRandom } from './base/system-random.ts';
+import { programVersionOf } from './cli/version.ts';
 import { type Config, loadConfig } from './config.ts';
 import { systemMachineTime } from './control/machine-time.ts';
 import { type DaemonExit, type Prepared, runChatDaemon } from './daemon/chat-daemon.ts';
 import { exclusivityDirectories } from './daemon/token-exclusivity.ts';
 import { takeAnnouncer } from './ownership/spawn-ready.ts';
+import type { StoreMarker } from './store/store.ts';
 
 /** What a service is built from. */
 export interface ServiceEnvironment {
@@ -35,6 +37,8 @@ export interface ServiceEnvironment {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Folder of the bundles: keeper.js and host.js are beside this daemon's. */
   readonly bundles: string;
+  /** The store as state.json last recorded it; undefined: there was none. */
+  readonly knownStore: StoreMarker | undefined;
   readonly machineName: string;
   readonly programVersion: string;
   readonly self: { readonly pid: number; readonly uid: number };
@@ -80,7 +84,7 @@ async function start(kind: Kind, build: ServiceBuilder): Promise<DaemonExit> {
   const { log, close, rotate } = openFileLog(files.log, { kind, pid: process.pid }, level);
   dieLoudly(log);
   const self = { pid: process.pid, uid: process.getuid?.() ?? 0 };
-  const programVersion = readProgramVersion(bundleDirectory());
+  const programVersion = programVersionOf(bundleDirectory());
   try {
     return await runChatDaemon({
       kind,
@@ -103,8 +107,9 @@ async function start(kind: Kind, build: ServiceBuilder): Promise<DaemonExit> {
         // Repeated signals ask for the same again; none is a harder exit.
         for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, listener);
       },
-      prepare: () =>
+      prepare: (knownStore) =>
         build({
+          knownStore,
           config,
           paths,
           daemonPaths: files,
@@ -140,17 +145,4 @@ export function bundleDirectory(): string {
   // A chunk of a bundle is in dist/chunks.
   if (here.endsWith('/chunks')) return above;
   return existsSync(join(here, 'main.ts')) ? join(above, 'dist') : here;
-}
-
-/** The version of the package this program is installed from. */
-export function readProgramVersion(bundles: string): string {
-  try {
-    const text = readFileSync(join(bundles, '..', 'package.json'), 'utf8');
-    const parsed: unknown = JSON.parse(text);
-    const version =
-      typeof parsed === 'object' && parsed !== null && 'version' in parsed ? parsed.version : '';
-    return typeof version === 'string' ? version : 'unknown';
-  } catch {
-    return 'unknown';
-  }
 }

@@ -57,6 +57,8 @@ const stateSchema = z.object({
   degraded: z.optional(line),
   programVersion: short,
   interpreter: short,
+  /** What the store was when it was last opened, so that a lost one is told from a new one. */
+  store: z.optional(z.object({ storeId: short, openings: z.int().check(z.gte(0)) })),
   stoppedAtWallMs: z.optional(wallMs),
   stopCause: z.optional(z.object({ code: short, reason: line })),
 });

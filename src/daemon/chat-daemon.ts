@@ -13,7 +13,7 @@ import type { CommandHandlers } from '../control/commands/registry.ts';
 import { CHAT_DAEMON_GENERATION } from '../control/generation.ts';
 import type { MachineTime } from '../control/machine-time.ts';
 import { observeNumber } from '../control/observe.ts';
-import { readState, tupleOf } from '../control/records.ts';
+import { type ParsedState, readState, type StateRecord, tupleOf } from '../control/records.ts';
 import { sweepTemporaries } from '../ownership/fenced-write.ts';
 import { acquireKeptLock, type KeptLock } from '../ownership/kept-lock.ts';
 import type { LockRecord } from '../ownership/lock-record.ts';
@@ -68,26 +68,28 @@ export interface DaemonOptions {
   readonly announceOwned: () => void;
   /** Calls its listener on SIGTERM and SIGINT. */
   readonly onTerminate: (listener: () => void) => void;
-  /** Resolves secrets and builds the service. @throws {ChatdError} config-invalid */
-  readonly prepare: () => Promise<Prepared>;
+  /** Resolves secrets and builds the service; `known` is the store as last recorded. @throws {ChatdError} config-invalid */
+  readonly prepare: (known: StateRecord['store']) => Promise<Prepared>;
 }
 
 /** Runs until it is told to stop or must. Never throws for what a person can cause. */
 export async function runChatDaemon(options: DaemonOptions): Promise<DaemonExit> {
   let lock: KeptLock;
+  let before: ParsedState;
   try {
     const attempt = await acquire(options);
     if (attempt === undefined) {
       return { code: 20, message: `another process owns ${options.paths.directory}` };
     }
     lock = attempt;
+    before = await readState(options.paths.state);
   } catch (error) {
     options.log.error('ownership.refused', { error });
     const settings = errorCode(error) === 'state-directory-unusable';
     return { code: settings ? 2 : 1, message: errorText(error) };
   }
   try {
-    return await new DaemonLife(options, lock).run();
+    return await new DaemonLife(options, lock, before).run();
   } finally {
     lock.release();
   }
@@ -135,6 +137,7 @@ class DaemonLife {
   readonly #options: DaemonOptions;
   readonly #lock: KeptLock;
   readonly #state: OwnerState;
+  readonly #before: ParsedState;
   readonly #ended: Promise<End>;
   #end: (end: End) => void = () => undefined;
   #endedWith: End | undefined;
@@ -144,14 +147,16 @@ class DaemonLife {
   #unprovenSinceMs: number | undefined;
   #wasHealthy = false;
 
-  constructor(options: DaemonOptions, lock: KeptLock) {
+  constructor(options: DaemonOptions, lock: KeptLock, before: ParsedState) {
     this.#options = options;
     this.#lock = lock;
+    this.#before = before;
     const { kind, identity, configHash, programVersion, interpreter } = options;
     this.#state = new OwnerState({
       lock,
       path: options.paths.state,
       facts: { kind, identity, configHash, programVersion, interpreter },
+      store: this.#knownStore(),
       clock: options.clock,
       machine: options.machine,
       random: options.random,
@@ -188,13 +193,16 @@ class DaemonLife {
     return { code: end.exit, message: end.exit === 0 ? '' : end.reason };
   }
 
+  #knownStore(): StateRecord['store'] {
+    return this.#before.kind === 'record' ? this.#before.record.store : undefined;
+  }
+
   /** The first acts of a new owner: what an earlier one left is put aside, then the record. */
   async #takeOver(): Promise<void> {
     const { paths, log } = this.#options;
-    const before = await readState(paths.state);
-    if (before.kind === 'malformed') {
+    if (this.#before.kind === 'malformed') {
       await rename(paths.state, `${paths.state}.bad`);
-      log.warn('state.set-aside', { because: before.because });
+      log.warn('state.set-aside', { because: this.#before.because });
     }
     for (const path of [paths.state, paths.control, paths.controlResponse]) {
       await sweepTemporaries(this.#lock, path);
@@ -207,7 +215,7 @@ class DaemonLife {
     let tokens: readonly KeptLock[] = [];
     let commands: CommandServer | undefined;
     try {
-      const prepared = await this.#unlessEnded(this.#options.prepare());
+      const prepared = await this.#unlessEnded(this.#options.prepare(this.#knownStore()));
       if (prepared === undefined) return await this.#finish(tokens, commands);
       tokens = this.#takeTokens(prepared);
       this.#service = prepared.service;
@@ -285,6 +293,11 @@ class DaemonLife {
       clock,
       random,
       proven: () => this.#proven(),
+      rememberStore: async (marker) => {
+        this.#state.rememberStore(marker);
+        const health = this.#service?.health() ?? NOT_YET;
+        await this.#state.write({ phase: this.#phase, health });
+      },
       signedIn: (actual) => {
         if (actual === identity) return;
         const reason = `the token is for ${actual}, the configuration says ${identity}`;

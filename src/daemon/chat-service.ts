@@ -6,6 +6,7 @@ import type { Log } from '../base/log.ts';
 import type { DaemonPaths, Kind } from '../base/paths.ts';
 import type { Random } from '../base/random.ts';
 import type { CommandHandlers } from '../control/commands/registry.ts';
+import type { StoreMarker } from '../store/store.ts';
 
 /** What `status` tells of the platform connection. */
 export interface ServiceHealth {
@@ -40,6 +41,11 @@ export interface ServiceContext {
    * (a commit, a call to the platform); false or a throw means: do nothing more, we are stopping.
    */
   proven(): boolean;
+  /**
+   * Keeps in state.json what the store is, so that the next owner can tell a lost store from a new
+   * one. Resolves when it is written: before anything is put into the store.
+   */
+  rememberStore(marker: StoreMarker): Promise<void>;
   /** Account that the platform says we are, in the form of Config.identityOf. Called after login. */
   signedIn(identity: string): void;
   /** Stops the daemon: the cause is recorded and shown by `status`. */

@@ -40,6 +40,7 @@ export class OwnerState {
   readonly #machine: MachineTime;
   readonly #random: Random;
   readonly #startedAtWallMs: number;
+  #store: StateRecord['store'];
   #seq = 0;
   #last: Promise<void> = Promise.resolve();
 
@@ -47,6 +48,8 @@ export class OwnerState {
     readonly lock: KeptLock;
     readonly path: string;
     readonly facts: OwnerFacts;
+    /** Carried over from the owner before. */
+    readonly store: StateRecord['store'];
     readonly clock: Clock;
     readonly machine: MachineTime;
     readonly random: Random;
@@ -54,10 +57,16 @@ export class OwnerState {
     this.#lock = options.lock;
     this.#path = options.path;
     this.#facts = options.facts;
+    this.#store = options.store;
     this.#clock = options.clock;
     this.#machine = options.machine;
     this.#random = options.random;
     this.#startedAtWallMs = options.clock.wallMs();
+  }
+
+  /** From the next write on. */
+  rememberStore(store: NonNullable<StateRecord['store']>): void {
+    this.#store = store;
   }
 
   /** Writes after the writes before it. @throws {ChatdError} ownership-lost, -unknown; I/O errors */
@@ -104,6 +113,7 @@ export class OwnerState {
       ...(health.connectionsSeen === undefined ? {} : { connectionsSeen: health.connectionsSeen }),
       ...(health.connectionsOwn === undefined ? {} : { connectionsOwn: health.connectionsOwn }),
       ...(health.degraded === undefined ? {} : { degraded: health.degraded.slice(0, 1000) }),
+      ...(this.#store === undefined ? {} : { store: this.#store }),
       ...(beat.stopCause === undefined ? {} : { stopCause: beat.stopCause }),
       ...(beat.phase === 'stopped' ? { stoppedAtWallMs: nowWallMs } : {}),
     };
