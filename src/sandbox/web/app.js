@@ -19,6 +19,17 @@ const VIEWS = {
   },
 };
 
+const TOOLS = {
+  requests: [
+    html`<span class="wide">Log</span>`,
+    html`<span class="narrow" aria-label="Log">≡</span>`,
+  ],
+  faults: [
+    html`<span class="wide">Faults</span>`,
+    html`<span class="narrow" aria-label="Faults">⚡</span>`,
+  ],
+};
+
 function readPlace() {
   const [platform, channel, thread] = location.hash
     .replace(/^#\/?/, '')
@@ -106,11 +117,11 @@ function App() {
         <div class="tools">
           ${
             place.platform === 'discord' &&
-            html`<button aria-pressed=${client === 'mobile'} title="Phones show no colours in ansi blocks" onClick=${() => setClient(client === 'mobile' ? 'desktop' : 'mobile')}>${client === 'mobile' ? 'Phone' : 'Desktop'}<span class="wide"> client</span></button>`
+            html`<button aria-pressed=${client === 'mobile'} title="Phones show no colours in ansi blocks" onClick=${() => setClient(client === 'mobile' ? 'desktop' : 'mobile')}><span class="wide">${client === 'mobile' ? 'Phone client' : 'Desktop client'}</span><span class="narrow">${client === 'mobile' ? '▯' : '▭'}</span></button>`
           }
           ${['requests', 'faults'].map(
             (name) =>
-              html`<button aria-pressed=${drawer === name} onClick=${() => setDrawer(drawer === name ? undefined : name)}>${name === 'requests' ? 'Log' : 'Faults'}</button>`,
+              html`<button aria-pressed=${drawer === name} onClick=${() => setDrawer(drawer === name ? undefined : name)}>${TOOLS[name]}</button>`,
           )}
           <button class=${violations.length > 0 ? 'alarm' : ''} aria-pressed=${drawer === 'violations'} onClick=${() => setDrawer(drawer === 'violations' ? undefined : 'violations')}>
             ${violations.length === 0 ? html`<span class="wide">No violations</span><span class="narrow">✓</span>` : html`${violations.length}<span class="wide"> violations</span><span class="narrow"> !</span>`}
@@ -147,6 +158,11 @@ async function start() {
     if (channels.length > 0) location.replace(`#/slack/${channels[0].id}`);
     else location.replace('#/discord');
   }
+  // Chromium keeps boxes it drew for emoji before the font came: have it first, but do not wait long.
+  await Promise.race([
+    document.fonts.load('16px "Chat Emoji"', '🟢👀').catch(() => []),
+    new Promise((resolve) => setTimeout(resolve, 1500)),
+  ]);
   const root = document.getElementById('app');
   root.replaceChildren();
   render(html`<${App} />`, root);

@@ -46,27 +46,39 @@ export function DiscordSidebar({ channel, thread, person, go }) {
 }
 
 export function DiscordPlace(props) {
-  const { channel, thread, person, go } = props;
+  const { channel, thread, go } = props;
   const channels = useLive('discord/channels', {}, touches('channel')).value ?? [];
   if (channel === undefined) return html`<p class="empty welcome">Choose a channel.</p>`;
   const parent = channels.find((entry) => entry.id === channel);
-  const open = channels.find((entry) => entry.id === thread);
   return html`
     <section class="pane channel" aria-label="Channel">
-      <${PlaceHead} title=${parent === undefined ? '' : parent.kind === 'dm' ? 'chatd' : `# ${parent.name}`} sub=${parent?.topic} back=${() => go(undefined)} />
+      <${PlaceHead} title=${channelTitle(parent)} sub=${parent?.topic} back=${() => go(undefined)} />
       <${Conversation} ...${props} id=${channel} placeholder=${`Message #${parent?.name ?? ''}`} key=${channel} />
     </section>
-    ${
-      thread !== undefined &&
-      html`<section class="pane thread" aria-label="Thread" key=${thread}>
-        <${PlaceHead} title=${open?.name ?? 'Thread'} sub=${open === undefined ? 'gone' : open.locked ? 'locked' : open.archived ? 'archived' : `${open.members.length} members`} back=${() => go(channel)}>
-          ${open !== undefined && html`<${ThreadTools} open=${open} person=${person} />`}
-          <button class="close" aria-label="Close thread" onClick=${() => go(channel)}>✕</button>
-        <//>
-        <${Conversation} ...${props} id=${thread} placeholder=${`Message ${open?.name ?? 'thread'}`} key=${thread} />
-      </section>`
-    }
+    ${thread !== undefined && html`<${ThreadPane} ...${props} open=${channels.find((entry) => entry.id === thread)} key=${thread} />`}
   `;
+}
+
+function channelTitle(channel) {
+  if (channel === undefined) return '';
+  return channel.kind === 'dm' ? 'chatd' : `# ${channel.name}`;
+}
+
+function threadState(open) {
+  if (open === undefined) return 'gone';
+  if (open.locked) return 'locked';
+  return open.archived ? 'archived' : `${open.members.length} members`;
+}
+
+function ThreadPane({ open, ...props }) {
+  const { channel, thread, person, go } = props;
+  return html`<section class="pane thread" aria-label="Thread">
+    <${PlaceHead} title=${open?.name ?? 'Thread'} sub=${threadState(open)} back=${() => go(channel)}>
+      ${open !== undefined && html`<${ThreadTools} open=${open} person=${person} />`}
+      <button class="close" aria-label="Close thread" onClick=${() => go(channel)}>✕</button>
+    <//>
+    <${Conversation} ...${props} id=${thread} placeholder=${`Message ${open?.name ?? 'thread'}`} key=${thread} />
+  </section>`;
 }
 
 function ThreadTools({ open, person }) {
@@ -183,15 +195,20 @@ function DiscordMessage({
   ];
   const quoted = all.find((entry) => entry.id === message.replyTo);
   return html`<${MessageFrame} id=${message.id} author=${message.author} bot=${message.bot} atMs=${message.atMs} edited=${message.edited}
-    follows=${quoted === undefined && follows(before, message)} onlyFor=${message.onlyFor ?? undefined} actions=${message.onlyFor === null ? actions : []}>
-    ${quoted !== undefined && html`<div class="quoted">↱ <b>${quoted.author}</b> ${quoted.shown.slice(0, 80)}</div>`}
-    ${message.loading ? html`<p class="thinking">chatd is thinking…</p>` : message.flags & 32768 ? null : discordBlocks(message.blocks, names, mobile)}
+    follows=${quoted === undefined && follows(before, message)} onlyFor=${message.onlyFor ?? undefined} actions=${message.onlyFor === null ? actions : []}
+    text=${[quoted !== undefined && html`<div class="quoted">↱ <b>${quoted.author}</b> ${quoted.shown.slice(0, 80)}</div>`, contentOf(message, names, mobile)]}>
     ${message.embeds.map((embed) => html`<div class="embed"><b>${embed.title}</b><div>${embed.description}</div></div>`)}
     <${Files} files=${message.attachments.map((file) => ({ name: file.filename, size: file.size, url: file.url, type: file.content_type }))} />
     <${Components} list=${message.components} message=${message} act=${act} names=${names} mobile=${mobile} />
     <${Reactions} list=${message.reactions.map((one) => ({ emoji: one.emoji, key: one.emoji, users: one.users, mine: one.users.includes(person) }))} react=${(emoji) => act('react', { emoji })} />
     ${message.threadId !== null && html`<button class="open-thread" onClick=${() => go(message.channel, message.threadId)}>Open thread ›</button>`}
   <//>`;
+}
+
+function contentOf(message, names, mobile) {
+  if (message.loading) return html`<p class="thinking">chatd is thinking…</p>`;
+  // A v2 message has no content of its own: its components are the message.
+  return message.flags & 32768 ? null : discordBlocks(message.blocks, names, mobile);
 }
 
 function systemText(message) {
@@ -312,13 +329,13 @@ function readOptions(text, options) {
   const marks = names.length === 0 ? [] : [...text.matchAll(pattern)];
   // Without a name the text goes to the first option, as the client fills it while typing.
   if (marks.length === 0)
-    return names.length === 0 ? {} : { [names[0]]: valueOf(options[0], text) };
+    return names.length === 0 ? {} : { [names[0]]: optionValue(options[0], text) };
   return Object.fromEntries(
     marks.map((mark, index) => {
       const value = text.slice(mark.index + mark[0].length, marks[index + 1]?.index).trim();
       return [
         mark[1],
-        valueOf(
+        optionValue(
           options.find((option) => option.name === mark[1]),
           value,
         ),
@@ -327,7 +344,7 @@ function readOptions(text, options) {
   );
 }
 
-function valueOf(option, text) {
+function optionValue(option, text) {
   if (option.type === 5) return text === 'true';
   return option.type === 4 || option.type === 10 ? Number(text) : text;
 }

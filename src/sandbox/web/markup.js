@@ -146,7 +146,7 @@ export function discordBlocks(blocks, names, mobile) {
 // Slack.
 
 const ENTITIES = { '&amp;': '&', '&lt;': '<', '&gt;': '>' };
-const unescape = (text) => text.replaceAll(/&(?:amp|lt|gt);/g, (entity) => ENTITIES[entity]);
+const plain = (text) => text.replaceAll(/&(?:amp|lt|gt);/g, (entity) => ENTITIES[entity]);
 
 const EMOJI = {
   eyes: '👀',
@@ -177,7 +177,7 @@ export const emojiOf = (name) => EMOJI[name] ?? `:${name}:`;
 
 function slackRules(names) {
   return [
-    { pattern: /`([^`\n]+)`/, draw: (m) => html`<code>${unescape(m[1])}</code>` },
+    { pattern: /`([^`\n]+)`/, draw: (m) => html`<code>${plain(m[1])}</code>` },
     {
       pattern: /<@([UW][A-Z0-9]+)(?:\|[^>]*)?>/,
       draw: (m) => html`<span class="mention">@${names(m[1])}</span>`,
@@ -196,9 +196,9 @@ function slackRules(names) {
     },
     {
       pattern: /<(https?:[^>|]+)(?:\|([^>]*))?>/,
-      draw: (m) => link(unescape(m[1]), unescape(m[2] ?? m[1])),
+      draw: (m) => link(plain(m[1]), plain(m[2] ?? m[1])),
     },
-    { pattern: /<(mailto:[^>|]+)(?:\|([^>]*))?>/, draw: (m) => unescape(m[2] ?? m[1]) },
+    { pattern: /<(mailto:[^>|]+)(?:\|([^>]*))?>/, draw: (m) => plain(m[2] ?? m[1]) },
     { pattern: /:([a-z0-9_+-]+):/, draw: (m) => emojiOf(m[1]) },
     {
       pattern: /(?<![\w*])\*(?=\S)([^*\n]+)\*(?!\w)/,
@@ -215,7 +215,7 @@ export function mrkdwn(text, names) {
   let from = 0;
   for (const match of text.matchAll(/```\n?([\s\S]*?)\n?```/g)) {
     nodes.push(slackProse(text.slice(from, match.index), names));
-    nodes.push(html`<pre class="fence"><code>${unescape(match[1])}</code></pre>`);
+    nodes.push(html`<pre class="fence"><code>${plain(match[1])}</code></pre>`);
     from = match.index + match[0].length;
   }
   nodes.push(slackProse(text.slice(from), names));

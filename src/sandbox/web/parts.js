@@ -31,8 +31,8 @@ export function Scroller({ children, mark, label }) {
 }
 
 /**
- * One message. `follows`: the same author just before, so the head is left out. Actions are
- * [label, icon, run].
+ * One message. `follows`: the same author just before, so the head is left out. `text` is what can
+ * be edited, children are what hangs on it. Actions are [label, icon, run].
  */
 export function MessageFrame({
   author,
@@ -43,6 +43,7 @@ export function MessageFrame({
   onlyFor,
   badge,
   actions,
+  text,
   children,
   id,
 }) {
@@ -50,8 +51,9 @@ export function MessageFrame({
     ${follows ? html`<time class="gutter">${clock(atMs)}</time>` : html`<${Avatar} name=${author} bot=${bot} />`}
     <div class="body">
       ${!follows && html`<div class="head"><b>${author}</b>${bot && html`<span class="tag">APP</span>`}${badge && html`<span class="tag soft">${badge}</span>`}<time>${clock(atMs)}</time></div>`}
-      ${children}
+      ${text}
       ${edited && html`<span class="edited">(edited)</span>`}
+      ${children}
       ${onlyFor && html`<div class="only">Only visible to ${onlyFor}</div>`}
     </div>
     ${

@@ -42,7 +42,10 @@ export function SlackSidebar({ channel, thread, go }) {
 }
 
 function title(message) {
-  return message.shown.split('\n')[0].slice(0, 40) || 'thread';
+  const first = message.shown.split('\n')[0].replaceAll(/[*_~`]/g, '');
+  return (
+    first.replaceAll(/:([a-z0-9_+-]+):/g, (_whole, name) => emojiOf(name)).slice(0, 40) || 'thread'
+  );
 }
 
 export function SlackPlace(props) {
@@ -156,9 +159,9 @@ function SlackMessage({ message, before, person, channel, thread, names, users, 
     act('click', { action_id: element.action_id, ...(value === undefined ? {} : { value }) });
   const hasBlocks = (message.blocks ?? []).length > 0;
   return html`<${MessageFrame} id=${message.ts} author=${message.author} bot=${message.bot} atMs=${message.atMs} edited=${message.edited}
-    badge=${message.is_stranger ? 'other workspace' : undefined} follows=${follows(before, message)} onlyFor=${message.onlyFor} actions=${message.onlyFor ? [] : actions}>
-    ${hasBlocks ? slackBlocks(message.blocks, names, press) : mrkdwn(message.text, names)}
-    <${Files} files=${message.files.map((file) => ({ name: file.title || file.name, size: file.size, url: file.viewUrl, type: file.mimetype }))} />
+    badge=${message.is_stranger ? 'other workspace' : undefined} follows=${follows(before, message)} onlyFor=${message.onlyFor} actions=${message.onlyFor ? [] : actions}
+    text=${hasBlocks ? slackBlocks(message.blocks, names, press) : mrkdwn(message.text, names)}>
+        <${Files} files=${message.files.map((file) => ({ name: file.title || file.name, size: file.size, url: file.viewUrl, type: file.mimetype }))} />
     <${Reactions} list=${message.reactions.map((one) => ({ emoji: emojiOf(one.name), key: one.name, users: one.users.map(names), mine: one.users.includes(me) }))} react=${react} />
     ${thread === undefined && message.reply_count > 0 && html`<button class="open-thread" onClick=${() => go(channel, message.ts)}>${message.reply_count} ${message.reply_count === 1 ? 'reply' : 'replies'} ›</button>`}
   <//>`;
