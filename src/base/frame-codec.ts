@@ -22,7 +22,7 @@ export function encodeFrame(type: number, payload: Uint8Array): Buffer {
 
 /** Cuts a byte stream into frames. Holds at most one incomplete frame of `maxBytes`. */
 export class FrameDecoder {
-  readonly #maxBytes: number;
+  #maxBytes: number;
   #pending: Buffer[] = [];
   #pendingBytes = 0;
   /** Total bytes of the frame being collected, header included; 0 while the length is not known. */
@@ -73,6 +73,11 @@ export class FrameDecoder {
       this.#pendingBytes = rest.length - at;
     }
     return frames;
+  }
+
+  /** From the next frame on, frames may have up to `maxBytes`. */
+  widen(maxBytes: number): void {
+    this.#maxBytes = maxBytes;
   }
 
   /** Bytes held of an incomplete frame. */

@@ -2,6 +2,9 @@
 // protocol.ts. A `HostClient` connects or starts the host, reconnects with back-off and re-attaches
 // by itself; what it cannot tell it reports as `unreachable`, never as an exit.
 
+import { HostClient, type HostClientOptions, type HostControl } from './host-client.ts';
+
+export type { HostClientOptions, HostControl } from './host-client.ts';
 export type {
   ByteFeed,
   ByteFeedListener,
@@ -19,3 +22,9 @@ export type {
   Snapshot,
   TtyState,
 } from './session-values.ts';
+export type { HostSettings, StartOptions } from './start-host.ts';
+
+/** A client of the host of one state directory. Connects, or starts one, when first asked. */
+export function connectHost(options: HostClientOptions): HostControl {
+  return new HostClient(options);
+}

@@ -2,11 +2,29 @@
 // keeper loads no codec. Masters travel beside it on a SOCK_SEQPACKET pair, sent before the frame
 // that names them (docs/protocol.md "Keeper pair").
 
-import { ChatdError } from '../base/errors.ts';
-import { encodeFrame } from '../base/frame-codec.ts';
+import type { Socket } from 'node:net';
+import type { Clock, Timer } from '../base/clock.ts';
+import { ChatdError, errorText } from '../base/errors.ts';
+import { encodeFrame, FrameDecoder } from '../base/frame-codec.ts';
+import { receiveFds, sendFds } from '../sys/fd-passing.ts';
 
 /** Version of this file's messages; each side says its own and the newer one adapts. */
 export const KEEPER_PROTOCOL = 1;
+
+/** How a keeper is started: one JSON argument. */
+export interface KeeperOptions {
+  readonly state: string;
+  readonly runtime?: string;
+  readonly interpreter: string;
+  /** Absolute path of the host's bundle. */
+  readonly hostEntry: string;
+  /** The host's own argument, opaque here. */
+  readonly hostOptions: string;
+  /** Soft limit of open files of whoever started us, before Node raised it. */
+  readonly openFiles?: number;
+  /** Pid of a host that outlived its keeper and started us: its pair is on the two descriptors. */
+  readonly inheritHostPid?: number;
+}
 
 /** Largest frame: a spawn request holds a whole environment. */
 export const KEEPER_FRAME_BYTES_MAX = 4 * 1024 * 1024;
@@ -23,7 +41,7 @@ export const FRAME_MESSAGE = 1;
 /** What wait(2) said, or that nobody could ask. */
 export type WaitStatus =
   | { readonly kind: 'code'; readonly code: number }
-  | { readonly kind: 'signal'; readonly signal: number }
+  | { readonly kind: 'signal'; readonly signal: string }
   | { readonly kind: 'unknown' };
 
 /** A session as the keeper knows it. Its three descriptors are master, pipe read, pipe write. */
@@ -38,6 +56,8 @@ export interface KeptSession {
   readonly record: string;
   readonly status?: WaitStatus;
 }
+
+export type SignalTarget = 'leader' | 'group' | 'foreground';
 
 export interface SpawnRequest {
   readonly t: 'spawn';
@@ -60,15 +80,14 @@ export type ToKeeper =
   | { readonly t: 'ready' }
   | { readonly t: 'pong'; readonly seq: number }
   | SpawnRequest
-  /** `to`: the leader, its session's process group, or the foreground group `pgid`. */
+  /** `to`: the leader, its own process group, or the terminal's foreground group. */
   | {
       readonly t: 'signal';
       readonly id: number;
       readonly sessionId: string;
       readonly incarnation: string;
-      readonly signal: number;
-      readonly to: 'leader' | 'group';
-      readonly pgid?: number;
+      readonly signal: string;
+      readonly to: SignalTarget;
     }
   /** Exit recorded and terminal closed: the keeper may let go of the descriptors. */
   | { readonly t: 'forget'; readonly sessionId: string; readonly incarnation: string }
@@ -158,7 +177,7 @@ const TO_KEEPER: Readonly<Record<ToKeeper['t'], Shape>> = {
     cols: 'number',
     rows: 'number',
   },
-  signal: { ...session, id: 'number', signal: 'number', to: 'string' },
+  signal: { ...session, id: 'number', signal: 'string', to: 'string' },
   forget: session,
   reload: { id: 'number', interpreter: 'string', entry: 'string' },
   'stopped-reading': {},
@@ -263,4 +282,98 @@ function isKeptSession(value: unknown): boolean {
 
 function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+// ── The pair itself ───────────────────────────────────────────────────────────────────────────
+
+interface Outgoing {
+  readonly frame: Buffer;
+  readonly fds: readonly number[];
+}
+
+/** How long to wait for the peer to make room for descriptors. */
+const FDS_RETRY_MS = 1;
+
+/** One end of the pair: frames on a stream, descriptors beside it, in the order they were sent. */
+export class KeeperLink {
+  readonly #stream: Socket;
+  readonly #mastersFd: number;
+  readonly #clock: Clock;
+  readonly #queue: Outgoing[] = [];
+  #timer: Timer | undefined;
+  #closed = false;
+
+  constructor(options: {
+    readonly stream: Socket;
+    /** Our end of the SOCK_SEQPACKET pair; the caller closes it after `onClose`. */
+    readonly mastersFd: number;
+    readonly clock: Clock;
+    readonly onMessage: (payload: Buffer) => void;
+    /** Called once. */
+    readonly onClose: (because: string) => void;
+  }) {
+    this.#stream = options.stream;
+    this.#mastersFd = options.mastersFd;
+    this.#clock = options.clock;
+    const decoder = new FrameDecoder(KEEPER_FRAME_BYTES_MAX);
+    const end = (because: string): void => {
+      if (this.#closed) return;
+      this.close();
+      options.onClose(because);
+    };
+    this.#stream.on('data', (chunk: Buffer) => {
+      try {
+        for (const frame of decoder.push(chunk)) {
+          if (!this.#closed) options.onMessage(frame.payload);
+        }
+      } catch (error) {
+        end(errorText(error));
+      }
+    });
+    this.#stream.on('error', (error) => end(error.message));
+    this.#stream.on('close', () => end('closed'));
+    this.#stream.on('end', () => end('closed'));
+  }
+
+  send(message: ToHost | ToKeeper, fds: readonly number[] = []): void {
+    if (this.#closed) return;
+    this.#queue.push({ frame: encodeMessage(message), fds });
+    this.#flush();
+  }
+
+  /** The descriptors of the message at hand: they were sent before its frame. */
+  takeFds(): readonly number[] {
+    const received = receiveFds(this.#mastersFd);
+    if (received.kind === 'message') return received.fds;
+    throw new ChatdError('protocol-violation', `Cannot take descriptors: ${received.kind}`);
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#timer?.cancel();
+    this.#stream.destroy();
+  }
+
+  #flush(): void {
+    if (this.#timer !== undefined) return;
+    for (let next = this.#queue[0]; next !== undefined; next = this.#queue[0]) {
+      if (next.fds.length > 0 && !this.#sendFds(next.fds)) return;
+      this.#queue.shift();
+      if (!this.#closed) this.#stream.write(next.frame);
+    }
+  }
+
+  #sendFds(fds: readonly number[]): boolean {
+    try {
+      if (sendFds(this.#mastersFd, Buffer.from([fds.length]), fds) === 'sent') return true;
+    } catch {
+      // The peer is gone; the stream says so next.
+      return true;
+    }
+    this.#timer = this.#clock.timer(FDS_RETRY_MS, () => {
+      this.#timer = undefined;
+      this.#flush();
+    });
+    return false;
+  }
 }

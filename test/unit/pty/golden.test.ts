@@ -101,7 +101,7 @@ test('the keeper pair keeps its bytes', () => {
     t: 'exited',
     sessionId: 'abc',
     incarnation: 'i1',
-    status: { kind: 'signal', signal: 9 },
+    status: { kind: 'signal', signal: 'SIGKILL' },
   } as const;
   expectGolden('keeper-exited', encodeMessage(exited));
   expect(parseToHost(encodeMessage(exited).subarray(5))).toEqual(exited);
