@@ -186,6 +186,83 @@ function addConfiguration(program: Command): void {
     );
 }
 
+function addSessions(program: Command): void {
+  program
+    .command('run')
+    .description('start a program in a session and attach to it; without one, your shell')
+    .argument('[command...]')
+    .action((command: string[]) =>
+      finish(program, async (context) => {
+        const { runRun } = await import('./cli/attach.ts');
+        return await runRun(context, command);
+      }),
+    );
+  program
+    .command('attach <session>')
+    .description('this terminal on a running session; Ctrl-] leaves it')
+    .action((session: string) =>
+      finish(program, async (context) => {
+        const { runAttach } = await import('./cli/attach.ts');
+        return await runAttach(context, session);
+      }),
+    );
+  program
+    .command('sessions')
+    .description('all sessions of this machine')
+    .action(() =>
+      finish(program, async (context) => {
+        const { runSessions } = await import('./cli/host.ts');
+        return await runSessions(context);
+      }),
+    );
+}
+
+function addHost(program: Command): void {
+  const host = program.command('host').description('the process that serves all sessions');
+  host
+    .command('status')
+    .description('keeper, host and every session with its queues, gaps and clients')
+    .action(() =>
+      finish(program, async (context) => {
+        const { runHostStatus } = await import('./cli/host.ts');
+        return await runHostStatus(context);
+      }),
+    );
+  host
+    .command('reload')
+    .description('replace the host by this version; sessions go on')
+    .action(() =>
+      finish(program, async (context) => {
+        const { runHostReload } = await import('./cli/host.ts');
+        return await runHostReload(context);
+      }),
+    );
+  host
+    .command('stop')
+    .description('end the host; refused while sessions run')
+    .option('--end-sessions', 'end every session first')
+    .action((options: { endSessions?: boolean }) =>
+      finish(program, async (context) => {
+        const { runHostStop } = await import('./cli/host.ts');
+        return await runHostStop(context, options.endSessions === true);
+      }),
+    );
+  for (const [parent, startHost] of [
+    [host, true],
+    [program.command('keeper').description('the parent of every session'), false],
+  ] as const) {
+    parent
+      .command('run')
+      .description('run in the foreground, for services and debugging')
+      .action(() =>
+        finish(program, async (context) => {
+          const { runKeeper } = await import('./cli/keeper.ts');
+          return await runKeeper(context, startHost);
+        }),
+      );
+  }
+}
+
 function buildProgram(): Command {
   const program = new Command('chatd')
     .description('Real terminals in Slack and Discord threads')
@@ -196,6 +273,8 @@ function buildProgram(): Command {
     .configureOutput({ outputError: (text, write) => write(`chatd: ${text}`) })
     .showSuggestionAfterError();
   addLifecycle(program);
+  addSessions(program);
+  addHost(program);
   addConfiguration(program);
   return program;
 }

@@ -3,8 +3,10 @@
 // by itself; what it cannot tell it reports as `unreachable`, never as an exit.
 
 import { HostClient, type HostClientOptions, type HostControl } from './host-client.ts';
+import { type HostSurroundings, hostClientOptions } from './host-surroundings.ts';
 
 export type { HostClientOptions, HostControl } from './host-client.ts';
+export type { HostSurroundings } from './host-surroundings.ts';
 export type {
   ByteFeed,
   ByteFeedListener,
@@ -27,4 +29,9 @@ export type { HostSettings, StartOptions } from './start-host.ts';
 /** A client of the host of one state directory. Connects, or starts one, when first asked. */
 export function connectHost(options: HostClientOptions): HostControl {
   return new HostClient(options);
+}
+
+/** The same, for a composition root: from where the process stands. */
+export function connectHostFrom(surroundings: HostSurroundings): HostControl {
+  return new HostClient(hostClientOptions(surroundings));
 }

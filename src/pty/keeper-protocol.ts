@@ -22,6 +22,8 @@ export interface KeeperOptions {
   readonly hostOptions: string;
   /** Soft limit of open files of whoever started us, before Node raised it. */
   readonly openFiles?: number;
+  /** In the foreground (`chatd host run`): a host is started at once. */
+  readonly startHost?: boolean;
   /** Pid of a host that outlived its keeper and started us: its pair is on the two descriptors. */
   readonly inheritHostPid?: number;
 }

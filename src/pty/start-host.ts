@@ -10,6 +10,7 @@ import type { HostPaths } from '../base/paths.ts';
 import type { Random } from '../base/random.ts';
 import { ensurePrivateDirectory } from '../ownership/private-directory.ts';
 import { ownIncarnation } from '../ownership/process-observer.ts';
+import type { StartWay } from '../ownership/service-cgroup.ts';
 import { spawnReady, takeSpawnTurn } from '../ownership/spawn-ready.ts';
 import type { HostOptions } from './host-options.ts';
 import {
@@ -39,8 +40,8 @@ export interface StartOptions {
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Soft limit of open files of the shell that started us. */
   readonly openFiles: number | undefined;
-  /** From src/ownership/service-cgroup: words that put the keeper outside our service. */
-  readonly prefix?: readonly string[];
+  /** How to start what must outlive a service that we may be part of. */
+  readonly startWay?: () => Promise<StartWay>;
 }
 
 export interface StartPorts {
@@ -114,8 +115,12 @@ function spawnRecord(ports: StartPorts): Parameters<typeof takeSpawnTurn>[0]['lo
 
 async function startKeeper(ports: StartPorts, start: StartOptions): Promise<true> {
   const { paths, clock } = ports;
+  const way = (await start.startWay?.()) ?? { kind: 'direct' };
+  if (way.kind === 'refused') {
+    throw new ChatdError('refused', `Cannot start keeper: ${way.because}`);
+  }
   const [first = start.interpreter, ...rest] = [
-    ...(start.prefix ?? []),
+    ...(way.kind === 'scope' ? way.prefix : []),
     start.interpreter,
     join(start.dist, 'keeper.js'),
     JSON.stringify(keeperOptionsOf(start)),

@@ -4,6 +4,7 @@
 import { accessSync, constants, statSync } from 'node:fs';
 import { basename, delimiter, isAbsolute, join, resolve } from 'node:path';
 import { ChatdError, errnoCode } from '../../base/errors.ts';
+import { passedEnvironment } from '../passed-environment.ts';
 import type { CreateRequest } from '../session-values.ts';
 
 /** The user as the password database knows them. */
@@ -22,13 +23,6 @@ export interface Launch {
 
 const DEFAULT_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
-/**
- * What passes from the environment chatd was started in. A list of what may, because a list of
- * what may not would miss the next secret.
- */
-const PASSED =
-  /^(PATH|LANG|LANGUAGE|LC_[A-Z]+|TZ|DISPLAY|WAYLAND_DISPLAY|XAUTHORITY|SSH_AUTH_SOCK|DBUS_SESSION_BUS_ADDRESS|XDG_[A-Z_]+|EDITOR|VISUAL|PAGER|BROWSER|COLORTERM|MANPATH|INFOPATH|NIX_[A-Z_]+|GPG_TTY|TMPDIR)$/;
-
 /** The environment of a login on this user's terminal, then what the request adds. */
 export function loginEnvironment(
   user: LoginUser,
@@ -36,10 +30,7 @@ export function loginEnvironment(
   shell: string,
   added: Readonly<Record<string, string>>,
 ): Record<string, string> {
-  const env: Record<string, string> = {};
-  for (const [name, value] of Object.entries(surroundings)) {
-    if (value !== undefined && PASSED.test(name)) env[name] = value;
-  }
+  const env = passedEnvironment(surroundings);
   env['PATH'] ??= DEFAULT_PATH;
   // Programs draw boxes and read keys by it; C would turn every accent into a question mark.
   if (env['LANG'] === undefined && env['LC_ALL'] === undefined) env['LANG'] = 'C.UTF-8';

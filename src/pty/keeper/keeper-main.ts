@@ -143,6 +143,7 @@ async function main(): Promise<void> {
   }
   log.info('keeper.became-ready', { inherits: inherits ?? 0 });
   announcer.announce('ready');
+  if (options.startHost === true) keeper.answer({ t: 'start-host' }, () => undefined);
 }
 
 try {
