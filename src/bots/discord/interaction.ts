@@ -7,7 +7,7 @@ import type { Log } from '../../base/log.ts';
 import type { InteractionReply, ModalSpec, Outcome } from '../chat-platform.ts';
 import { type Fields, numberField, textField } from '../fields.ts';
 import { discordPlain } from '../render/discord-format.ts';
-import type { DiscordRest } from './rest.ts';
+import type { RestCall } from './rest.ts';
 
 const EPHEMERAL = 64;
 const NO_MENTIONS = { parse: [] };
@@ -26,7 +26,7 @@ type State = 'nothing' | 'thinking' | 'quiet' | 'answered';
 export interface InteractionOptions {
   readonly payload: Fields;
   readonly applicationId: string;
-  readonly rest: DiscordRest;
+  readonly call: RestCall;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -116,16 +116,16 @@ export class Interaction implements InteractionReply {
   }
 
   async #callback(body: unknown): Promise<Outcome<Fields>> {
-    const { payload, rest } = this.#options;
+    const { call, payload } = this.#options;
     const id = textField(payload, 'id') ?? '';
     const token = textField(payload, 'token') ?? '';
-    return await rest.call('POST', `/interactions/${id}/${token}/callback`, { body, auth: false });
+    return await call('POST', `/interactions/${id}/${token}/callback`, { body, auth: false });
   }
 
   async #webhook(method: 'POST' | 'PATCH', path: string, body: unknown): Promise<Outcome<Fields>> {
-    const { applicationId, payload, rest } = this.#options;
+    const { applicationId, call, payload } = this.#options;
     const token = textField(payload, 'token') ?? '';
-    return await rest.call(method, `/webhooks/${applicationId}/${token}${path}`, {
+    return await call(method, `/webhooks/${applicationId}/${token}${path}`, {
       body,
       auth: false,
     });

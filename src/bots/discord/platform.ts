@@ -225,7 +225,7 @@ export class DiscordPlatform implements ChatPlatform {
         ? new Interaction({
             payload: data,
             applicationId: this.#config.applicationId,
-            rest: this.#rest,
+            call: this.#rest.call.bind(this.#rest),
             clock: this.#clock,
             log: this.#log,
           })

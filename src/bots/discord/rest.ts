@@ -74,6 +74,9 @@ export function restOptions(
   };
 }
 
+/** Makes one call. */
+export type RestCall = DiscordRest['call'];
+
 export class DiscordRest {
   readonly #options: DiscordRestOptions;
   #rest: REST;
