@@ -50,7 +50,7 @@ const FAULTS = {
 } as const;
 
 /** What docs/setup-discord.md asks for. */
-const BOT_PERMISSIONS = 2_252_194_950_794_304n;
+const BOT_PERMISSIONS = 326_417_632_320n;
 
 async function quietSandbox(): Promise<{ sandbox: Sandbox; info: Info }> {
   const sandbox = await startSandbox({ clock: systemClock, random: seededRandom(11) });
@@ -59,6 +59,7 @@ async function quietSandbox(): Promise<{ sandbox: Sandbox; info: Info }> {
     global: generous,
     limits: Object.fromEntries(Object.keys(LIMITS).map((route) => [route, generous])),
   });
+  await sandbox.control('discord/botPermissions', { permissions: String(BOT_PERMISSIONS) });
   return { sandbox, info: (await sandbox.control('discord/info')) as Info };
 }
 

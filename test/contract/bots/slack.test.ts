@@ -9,6 +9,7 @@ import { type SlackConfig, SlackPlatform } from '../../../src/bots/slack/platfor
 import { type Sandbox, startSandbox } from '../../../src/sandbox/sandbox.ts';
 import type { SlackOptions as SlackSandboxOptions } from '../../../src/sandbox/slack/options.ts';
 import { PlatformRecorder, until } from '../../support/platform-recorder.ts';
+import { manifestEvents, manifestScopes } from '../../support/slack-manifest.ts';
 import { chatPlatformContract, type Harness, type Read } from './chat-platform.contract.ts';
 
 interface Shown {
@@ -51,7 +52,14 @@ async function startSlack(options: SlackSandboxOptions = {}): Promise<SlackHarne
   const sandbox = await startSandbox({
     clock: systemClock,
     random: seededRandom(11),
-    slack: { rateLimits: 'off', fileShareDelayMs: [50, 200], metadataDeclared: true, ...options },
+    slack: {
+      rateLimits: 'off',
+      fileShareDelayMs: [50, 200],
+      metadataDeclared: true,
+      scopes: manifestScopes(),
+      botEvents: manifestEvents(),
+      ...options,
+    },
   });
   const platform = platformOn(sandbox);
   const recorder = new PlatformRecorder();
