@@ -51,6 +51,8 @@ export interface DiscordOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
+  /** Discord's limit for everything a bot asks: 50, unless Discord granted more. */
+  readonly requestsPerSecond?: number;
   /** For attachments. Default: the runtime's. */
   readonly fetch?: typeof fetch;
 }
@@ -70,6 +72,7 @@ const SILENCE_MS = 120_000;
 const OPEN_GAP_MS = 5_000;
 /** "The past few minutes", says Discord; two of them are trusted. */
 const NONCE_WINDOW_MS = 120_000;
+const REQUESTS_PER_SECOND = 50;
 const MEMBERS_MAX = 2_000;
 const MEMBER_KNOWN_MS = 60_000;
 
@@ -126,6 +129,7 @@ export class DiscordPlatform implements ChatPlatform {
       apiUrl: config.apiUrl,
       clock,
       platformClock: this.#platformClock,
+      requestsPerSecond: options.requestsPerSecond ?? REQUESTS_PER_SECOND,
       onCredentials: () => this.#fatal('Discord refuses the bot token'),
     });
     this.#dispatcher = new Dispatcher({

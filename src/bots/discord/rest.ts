@@ -19,6 +19,7 @@ export interface DiscordRestOptions {
   readonly apiUrl: string;
   readonly clock: Clock;
   readonly platformClock: PlatformClock;
+  readonly requestsPerSecond: number;
   /** Discord refused the token, twice. */
   readonly onCredentials: () => void;
 }
@@ -155,7 +156,11 @@ export class DiscordRest {
   }
 
   #newRest(): REST {
-    const { apiUrl, platformClock, token } = this.#options;
-    return new REST({ version: '10', ...restOptions(apiUrl, platformClock) }).setToken(token);
+    const { apiUrl, platformClock, requestsPerSecond, token } = this.#options;
+    return new REST({
+      version: '10',
+      ...restOptions(apiUrl, platformClock),
+      globalRequestsPerSecond: requestsPerSecond,
+    }).setToken(token);
   }
 }
