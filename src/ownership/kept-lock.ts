@@ -19,6 +19,7 @@ import {
 } from 'node:fs';
 import { dirname } from 'node:path';
 import { ChatdError, errnoCode } from '../base/errors.ts';
+import type { FilesystemVerdict } from '../sys/filesystem.ts';
 import { probeOfdLock, tryFlock, tryOfdLock } from '../sys/locks.ts';
 import { type Failpoints, noFailpoints } from './failpoints.ts';
 import {
@@ -34,6 +35,8 @@ export interface AcquireOptions {
   readonly uid: number;
   readonly record: LockRecord;
   readonly failpoints?: Failpoints;
+  /** For tests: what the directory is on. */
+  readonly filesystem?: (directory: string) => FilesystemVerdict;
 }
 
 export type AcquireOutcome =
@@ -60,7 +63,7 @@ const OPEN_FLAGS =
  */
 export function acquireKeptLock(path: string, options: AcquireOptions): AcquireOutcome {
   const failpoints = options.failpoints ?? noFailpoints;
-  refuseNetworkFilesystem(dirname(path));
+  refuseNetworkFilesystem(dirname(path), options.filesystem);
   for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
     const fd = openLockFile(path, options.uid, failpoints);
     let kept = false;

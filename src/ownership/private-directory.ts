@@ -3,7 +3,7 @@
 
 import { chmodSync, lstatSync, mkdirSync } from 'node:fs';
 import { ChatdError, errnoCode } from '../base/errors.ts';
-import { judgeFilesystem } from '../sys/filesystem.ts';
+import { type FilesystemVerdict, judgeFilesystem } from '../sys/filesystem.ts';
 
 /**
  * Makes sure that `path` is a private directory of `uid`, creating it and its parents.
@@ -29,8 +29,11 @@ export function ensurePrivateDirectory(path: string, uid: number): { readonly ti
  * Refuses a directory whose locks and sockets other machines may share.
  * @throws {ChatdError} state-directory-unusable
  */
-export function refuseNetworkFilesystem(directory: string): void {
-  const verdict = judgeFilesystem(directory);
+export function refuseNetworkFilesystem(
+  directory: string,
+  judge: (directory: string) => FilesystemVerdict = judgeFilesystem,
+): void {
+  const verdict = judge(directory);
   if (verdict.kind === 'network') {
     throw unusable(directory, `on a network file system (${verdict.type}); set CHATD_STATE`);
   }

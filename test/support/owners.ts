@@ -17,9 +17,11 @@ export async function startOwner(
   directory: string,
   failpoint?: string,
   environment: Record<string, string> = {},
+  wrapper: readonly string[] = [],
 ): Promise<Owner> {
   const main = await bundleForChild('test/support/owner-main.ts');
-  const child = startProcess(process.execPath, [main, directory], {
+  const [file = '', ...args] = [...wrapper, process.execPath, main, directory];
+  const child = startProcess(file, args, {
     stdio: ['pipe', 'pipe', 'pipe'],
     env: {
       ...process.env,
