@@ -234,15 +234,19 @@ export function pruneRows(store: Store, b: string): number {
 
 export type QueueOutcome = 'queued' | 'told-before' | 'full';
 
-/** Queues a notice; with `once` at most one of that key in the life of the binding. */
+/**
+ * Queues a notice; with `once` at most one of that key in the life of the binding. `must`: part of
+ * the transcript, which the bound does not hold back.
+ */
 export function queueNotice(
   store: Store,
   notice: Omit<QueuedNotice, 'id'>,
   once: string | undefined,
+  must = false,
 ): QueueOutcome {
   return store.transaction(() => {
     const waiting = store.db.get('SELECT count(*) AS n FROM notices WHERE b = ?', notice.b);
-    if (integer(waiting ?? {}, 'n') >= NOTICES_MAX) return 'full';
+    if (!must && integer(waiting ?? {}, 'n') >= NOTICES_MAX) return 'full';
     if (once !== undefined) {
       const { changes } = store.db.run(
         'INSERT INTO told (b, key, at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING',
@@ -252,8 +256,10 @@ export function queueNotice(
       );
       if (changes === 0) return 'told-before';
     }
+    // Never before one that was queued earlier: the screen may have shrunk since.
     store.db.run(
-      'INSERT INTO notices (b, line, kind, lane, body, queued_at) VALUES (?, ?, ?, ?, ?, ?)',
+      `INSERT INTO notices (b, line, kind, lane, body, queued_at)
+       VALUES (?1, max(?2, coalesce((SELECT max(line) FROM notices WHERE b = ?1), 0)), ?3, ?4, ?5, ?6)`,
       notice.b,
       notice.line,
       notice.kind,
@@ -266,16 +272,22 @@ export function queueNotice(
 }
 
 export function queuedNotices(store: Store, b: string): readonly QueuedNotice[] {
-  return store.db.all('SELECT * FROM notices WHERE b = ? ORDER BY id', b).map((row) => ({
-    id: integer(row, 'id'),
-    b: text(row, 'b'),
-    line: integer(row, 'line'),
-    // The CHECK of the column admits nothing else.
-    kind: text(row, 'kind') as QueuedNotice['kind'],
-    lane: text(row, 'lane'),
-    body: json(text(row, 'body'), 'body'),
-    queuedAtMs: integer(row, 'queued_at'),
-  }));
+  return store.db
+    .all(`SELECT * FROM notices WHERE b = ? ORDER BY line, kind = 'notice', id`, b)
+    .map((row) => ({
+      id: integer(row, 'id'),
+      b: text(row, 'b'),
+      line: integer(row, 'line'),
+      // The CHECK of the column admits nothing else.
+      kind: text(row, 'kind') as QueuedNotice['kind'],
+      lane: text(row, 'lane'),
+      body: json(text(row, 'body'), 'body'),
+      queuedAtMs: integer(row, 'queued_at'),
+    }));
+}
+
+export function reviseNotice(store: Store, id: number, body: unknown): void {
+  store.db.run('UPDATE notices SET body = ? WHERE id = ?', JSON.stringify(body), id);
 }
 
 export function dropNotice(store: Store, id: number): void {
