@@ -162,6 +162,7 @@ function styledLine(row: Row, end: number, links: LinkTargets): FrameRow {
   const data = row._data;
   const builder = new SpanBuilder();
   const wide: number[] = [];
+  const joined: number[] = [];
   let count = 0;
   for (let x = 0; x < end; x += 1) {
     const content = data[x * 3] ?? 0;
@@ -170,29 +171,27 @@ function styledLine(row: Row, end: number, links: LinkTargets): FrameRow {
     if (width === 0) continue;
     const fg = ((data[x * 3 + 1] ?? 0) & FG_STYLE) >>> 0;
     const bg = ((data[x * 3 + 2] ?? 0) & BG_STYLE) >>> 0;
-    const link = (bg & BG_EXTENDED) === 0 ? 0 : (row._extendedAttrs[x]?.urlId ?? 0);
+    const link = linkAt(row, x, bg);
     builder.cell(count, fg, (bg & ~BG_EXTENDED) >>> 0, link, links);
     if (width === 2) wide.push(count);
-    count = putCell(row, x, (fg & FG_INVISIBLE) === 0 ? content : SPACE, count);
+    count = putCell(row, x, (fg & FG_INVISIBLE) === 0 ? content : SPACE, count, joined);
   }
   builder.close(count, links);
   return {
     text: takeCodes(count),
     ...(builder.spans.length === 0 ? {} : { spans: builder.spans }),
     ...(wide.length === 0 ? {} : { wide }),
+    ...(joined.length === 0 ? {} : { joined }),
   };
 }
 
+function linkAt(row: Row, x: number, bg: number): number {
+  return (bg & BG_EXTENDED) === 0 ? 0 : (row._extendedAttrs[x]?.urlId ?? 0);
+}
+
 /** Writes the characters of a cell to `codes` at `count`; returns the new count. */
-function putCell(row: Row, x: number, content: number, count: number): number {
-  if ((content & COMBINED) !== 0) {
-    const cluster = row._combined[x] ?? ' ';
-    reserveCodes(count + cluster.length);
-    for (let unit = 0; unit < cluster.length; unit += 1) {
-      codes[count + unit] = cluster.charCodeAt(unit);
-    }
-    return count + cluster.length;
-  }
+function putCell(row: Row, x: number, content: number, count: number, joined: number[]): number {
+  if ((content & COMBINED) !== 0) return putCluster(row._combined[x] ?? ' ', count, joined);
   reserveCodes(count + 2);
   const code = content & CODE_MASK;
   if (code > 0xffff) {
@@ -202,6 +201,19 @@ function putCell(row: Row, x: number, content: number, count: number): number {
   }
   codes[count] = code === 0 ? SPACE : code;
   return count + 1;
+}
+
+function putCluster(cluster: string, from: number, joined: number[]): number {
+  reserveCodes(from + cluster.length);
+  let count = from;
+  for (const character of cluster) {
+    if (count > from) joined.push(count);
+    for (let unit = 0; unit < character.length; unit += 1) {
+      codes[count] = character.charCodeAt(unit);
+      count += 1;
+    }
+  }
+  return count;
 }
 
 function reserveCodes(count: number): void {
@@ -265,7 +277,7 @@ function toColor(word: number): Color | undefined {
   return word & 0xff;
 }
 
-/** Lines with `wide` are frame rows; a log line has no use for it. */
+/** Where cells begin matters on a screen; a log line has no use for it. */
 export function asLine(row: FrameRow): Line {
   return row.spans === undefined ? { text: row.text } : { text: row.text, spans: row.spans };
 }

@@ -30,9 +30,14 @@ export interface Line {
   readonly spans?: readonly Span[];
 }
 
-/** One row of the screen. `wide` lists the UTF-16 indexes whose character takes two cells. */
+/**
+ * One row of the screen, blanks at its end trimmed unless they are visible. `wide` lists the UTF-16
+ * indexes whose character takes two cells; `joined` those of the code points that share the cell of
+ * the one before (accents, joiners). All others take one cell each.
+ */
 export interface FrameRow extends Line {
   readonly wide?: readonly number[];
+  readonly joined?: readonly number[];
 }
 
 /** The screen at one offset. */
@@ -51,7 +56,7 @@ export type Mode = 'log' | 'screen';
 /**
  * Something that happened at a position of the transcript: decided once, journaled, replayed.
  * `seq` counts from 0 per session; `line` is the number of final lines at that moment, or of the
- * cursor's line for prompt and command marks; `offset` is in bytes.
+ * cursor's line for prompt, command and image marks; `offset` is in bytes.
  */
 export interface Mark {
   readonly seq: number;
@@ -73,7 +78,10 @@ export type MarkKind =
   | { readonly kind: 'notification'; readonly text: string }
   | { readonly kind: 'title'; readonly text: string }
   | { readonly kind: 'cwd'; readonly path: string }
-  /** An inline picture the program printed (sixel, iTerm2, kitty). */
+  /**
+   * An inline picture the program printed (sixel, iTerm2, kitty): the `sizeBytes` bytes of output
+   * that end at the mark's offset. No line holds them.
+   */
   | { readonly kind: 'image'; readonly protocol: string; readonly sizeBytes: number };
 
 /**
@@ -95,4 +103,30 @@ export interface View {
   /** Terminal modes that decide how keys are sent. */
   readonly applicationCursor: boolean;
   readonly bracketedPaste: boolean;
+}
+
+/** What a program waits for, as far as its terminal shows. */
+export type Waiting =
+  | { readonly kind: 'nothing' }
+  /** A secret: its characters are not echoed. */
+  | { readonly kind: 'password'; readonly text: string; readonly line: number }
+  /** A line of input; `shell` when it is a shell's own prompt. */
+  | {
+      readonly kind: 'prompt';
+      readonly text: string;
+      readonly line: number;
+      readonly shell: boolean;
+    }
+  /** One of `choices`, all of them readable on the screen. */
+  | {
+      readonly kind: 'menu';
+      readonly text: string;
+      readonly line: number;
+      readonly choices: readonly Choice[];
+    };
+
+/** A choice, and the keys that make it, as they are sent to the terminal. */
+export interface Choice {
+  readonly label: string;
+  readonly keys: string;
 }
