@@ -182,6 +182,7 @@ class DaemonLife {
       lock,
       owner: tupleOf(lock.record),
       accept: ({ action }) => this.#stop(0, action, `${action} was asked for`),
+      lost: (because) => this.#lost(because),
     });
     options.onTerminate(() => this.#terminate(inbox));
     options.announceOwned();
@@ -318,6 +319,10 @@ class DaemonLife {
     this.#end({ exit, code, reason });
   }
 
+  #lost(because: string): void {
+    this.#stop(1, 'ownership-lost', `ownership was lost: ${because}`);
+  }
+
   /** A signal is the wake-up of a request, or by itself a graceful stop. */
   #terminate(inbox: ControlInbox): void {
     inbox
@@ -350,7 +355,7 @@ class DaemonLife {
   async #beat(): Promise<void> {
     const proof = this.#lock.prove();
     if (proof.kind === 'lost') {
-      this.#stop(1, 'ownership-lost', `ownership was lost: ${proof.because}`);
+      this.#lost(proof.because);
       return;
     }
     const nowMs = this.#options.clock.monotonicMs();

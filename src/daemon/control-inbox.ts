@@ -35,6 +35,8 @@ export interface ControlInboxOptions {
   readonly log: Log;
   /** Called once for each accepted request, after its answer was written. */
   readonly accept: (request: ControlRequest) => void;
+  /** The lock is proven lost: seen here first, since this looks every second. */
+  readonly lost: (because: string) => void;
 }
 
 export class ControlInbox {
@@ -92,8 +94,10 @@ export class ControlInbox {
   }
 
   async #takeOne(): Promise<void> {
-    const { paths, lock, random } = this.#options;
-    if (this.#closed || lock.prove().kind !== 'held') return;
+    const { paths, lock, random, lost } = this.#options;
+    const proof = lock.prove();
+    if (proof.kind === 'lost') lost(proof.because);
+    if (this.#closed || proof.kind !== 'held') return;
     const taken = `${paths.control}.${mintId(random)}.tmp`;
     try {
       await rename(paths.control, taken);
