@@ -1,13 +1,14 @@
 // Bundles one ESM file per process into dist/. Native and asset packages stay external: they are
 // loaded from node_modules at run time.
+//   node scripts/build.mjs [outdir] [name=file …]
+// With name=file only the CLI and those entries are built: tests put fixtures in a daemon's place.
 
 import { existsSync } from 'node:fs';
 import { chmod, cp, mkdir, rm } from 'node:fs/promises';
 import { build } from 'esbuild';
 
-const outdir = process.argv[2] ?? 'dist';
-const entries = {
-  cli: 'src/main.ts',
+const [outdir = 'dist', ...replaced] = process.argv.slice(2);
+const processes = {
   keeper: 'src/pty/keeper/keeper-main.ts',
   host: 'src/pty/host/host-main.ts',
   'host-reader': 'src/pty/host/reader-main.ts',
@@ -33,20 +34,18 @@ const external = [
   '@discordjs/opus',
   'ffmpeg-static',
 ];
+const wanted =
+  replaced.length > 0 ? Object.fromEntries(replaced.map((word) => word.split('='))) : processes;
 const entryPoints = Object.fromEntries(
-  Object.entries(entries).filter(([, file]) => existsSync(file)),
+  Object.entries(wanted).filter(([, file]) => existsSync(file)),
 );
-await rm(outdir, { recursive: true, force: true });
-await mkdir(outdir, { recursive: true });
-await build({
-  entryPoints,
+const common = {
   outdir,
   bundle: true,
   platform: 'node',
   target: 'node20',
   format: 'esm',
   splitting: true,
-  chunkNames: 'chunks/[name]-[hash]',
   external,
   legalComments: 'none',
   logLevel: 'warning',
@@ -54,7 +53,55 @@ await build({
   banner: {
     js: "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);",
   },
+};
+await rm(outdir, { recursive: true, force: true });
+await mkdir(outdir, { recursive: true });
+await build({ ...common, entryPoints, chunkNames: 'chunks/[name]-[hash]' });
+// The CLI's warm path (`status`, a warm `ensure`) is one small file that shares nothing with daemons;
+// what it imports on demand are bundles of their own beside it.
+const onDemand = {
+  './cli/program.ts': 'cli-program',
+  './spawn-daemon.ts': 'cli-spawn-daemon',
+  '../ownership/spawn-ready.ts': 'cli-spawn-ready',
+};
+const demand = {
+  name: 'demand',
+  setup(bundler) {
+    bundler.onResolve({ filter: /\.ts$/ }, ({ path, kind }) =>
+      kind === 'dynamic-import' && path in onDemand
+        ? { path: `./${onDemand[path]}.js`, external: true }
+        : undefined,
+    );
+  },
+};
+const warm = await build({
+  ...common,
+  entryPoints: { cli: 'src/main.ts' },
+  splitting: false,
+  minify: true,
+  plugins: [demand],
+  metafile: true,
 });
+await build({
+  ...common,
+  entryPoints: {
+    'cli-program': 'src/cli/program.ts',
+    'cli-spawn-daemon': 'src/cli/spawn-daemon.ts',
+    'cli-spawn-ready': 'src/ownership/spawn-ready.ts',
+  },
+  chunkNames: 'chunks/cli-[name]-[hash]',
+  minify: true,
+});
+checkWarmPath(warm.metafile);
+
+/** DETAILS "Build": what the warm path may weigh and must not load. */
+function checkWarmPath(metafile) {
+  const output = Object.values(metafile.outputs).find((file) => file.entryPoint === 'src/main.ts');
+  const heavy = /node_modules\/(pino|msgpackr|@photostructure|@xterm|commander|zod\/v4\/classic)/;
+  const found = Object.keys(output.inputs).filter((input) => heavy.test(input));
+  if (found.length > 0) throw new Error(`The CLI's warm path loads ${found.join(', ')}`);
+  if (output.bytes > 200_000) throw new Error(`The CLI's warm path has ${output.bytes} bytes`);
+}
 if (existsSync('src/sandbox/web'))
   await cp('src/sandbox/web', `${outdir}/web`, { recursive: true });
 if (existsSync(`${outdir}/cli.js`)) await chmod(`${outdir}/cli.js`, 0o755);

@@ -1,7 +1,6 @@
 // Where a secret comes from, and getting it when it is needed: env:NAME, file:PATH, cmd:COMMAND, or
 // the value itself in a file nobody else can read. A token of the wrong kind is named, never shown.
 
-import { execFile } from 'node:child_process';
 import { resolve } from 'node:path';
 import { readBounded } from './base/bounded-file.ts';
 import { ChatdError } from './base/errors.ts';
@@ -123,6 +122,8 @@ async function runSecretCommand(
   command: string,
   env: Readonly<Record<string, string | undefined>>,
 ): Promise<string> {
+  // Only who has such a reference pays for loading it.
+  const { execFile } = await import('node:child_process');
   return await new Promise((resolve, reject) => {
     const options = {
       env: env as NodeJS.ProcessEnv,

@@ -76,9 +76,19 @@ export class ChatdError extends Error {
   }
 }
 
-/** The code of a ChatdError, or undefined for anything else. */
+/**
+ * The code of a ChatdError, or undefined for anything else. Two bundles have two copies of the class,
+ * so what counts is what the error says of itself.
+ */
 export function errorCode(error: unknown): ErrorCode | undefined {
-  return error instanceof ChatdError ? error.code : undefined;
+  if (!(error instanceof Error) || error.name !== 'ChatdError' || !('code' in error)) {
+    return undefined;
+  }
+  return isErrorCode(error.code) ? error.code : undefined;
+}
+
+function isErrorCode(code: unknown): code is ErrorCode {
+  return typeof code === 'string' && Object.hasOwn(REMEDIES, code);
 }
 
 /** The errno name (`ENOENT`, …) of a Node or sys error, or undefined. */

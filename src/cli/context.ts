@@ -21,6 +21,18 @@ export interface CliContext {
   readonly err: (text: string) => void;
 }
 
+export interface GlobalFlags {
+  readonly home: string | undefined;
+  readonly json: boolean;
+  readonly verbose: boolean;
+}
+
+/** A subcommand: returns its exit code. */
+export type Run = (context: CliContext) => Promise<number>;
+
+/** Runs a subcommand in a context made from the flags, prints its failure, sets the exit code. */
+export type Finish = (flags: GlobalFlags, run: Run) => Promise<void>;
+
 /** The kinds a person means. @throws {ChatdError} config-invalid for any other word */
 export function kindsOf(word: string | undefined): {
   readonly kinds: readonly Kind[];

@@ -1,18 +1,15 @@
 // What ensure, stop and reload share: a controller for a kind, and the printing of results.
 
-import { mkdirSync } from 'node:fs';
-import { dirname, join } from 'node:path';
 import { ChatdError } from '../base/errors.ts';
 import { daemonPaths, type Kind } from '../base/paths.ts';
 import { systemClock } from '../base/system-clock.ts';
 import { systemRandom } from '../base/system-random.ts';
 import { type Config, problemLine, readConfig } from '../config.ts';
-import { Controller, OWNED_MS } from '../control/controller.ts';
+import { Controller } from '../control/controller.ts';
 import { CHAT_DAEMON_GENERATION } from '../control/generation.ts';
 import { systemMachineTime } from '../control/machine-time.ts';
 import { type ActionResult, combinedExitCode } from '../control/outcomes.ts';
-import { type SpawnReadyOutcome, spawnReady } from '../ownership/spawn-ready.ts';
-import { bundlePath, type CliContext } from './context.ts';
+import type { CliContext } from './context.ts';
 
 /**
  * The configuration, or undefined when there is none: then nothing is configured.
@@ -43,28 +40,11 @@ export function controllerOf(
     clock: systemClock,
     machine: systemMachineTime(),
     random: systemRandom,
-    spawn: (ownerId) => spawnDaemon(context, kind, ownerId),
-  });
-}
-
-async function spawnDaemon(
-  context: CliContext,
-  kind: Kind,
-  ownerId: string,
-): Promise<SpawnReadyOutcome> {
-  const stderrPath = join(context.paths.state, 'log', `${kind}.stderr`);
-  mkdirSync(dirname(stderrPath), { recursive: true, mode: 0o700 });
-  const home = context.home === undefined ? [] : ['--home', context.home];
-  const verbose = context.verbose ? ['--verbose'] : [];
-  return await spawnReady({
-    file: process.execPath,
-    args: [bundlePath(context, kind), '--owner-id', ownerId, ...home, ...verbose],
-    environment: context.env,
-    // Not where the person happens to stand: a daemon must not keep a directory busy.
-    cwd: context.paths.state,
-    stderrPath,
-    timeoutMs: OWNED_MS,
-    clock: systemClock,
+    spawn: async (ownerId) => {
+      // Who only attaches does not pay for loading what starts processes.
+      const { spawnDaemon } = await import('./spawn-daemon.ts');
+      return await spawnDaemon(context, kind, ownerId);
+    },
   });
 }
 

@@ -9,7 +9,7 @@ import type { Random } from '../base/random.ts';
 import type { LockRecord } from '../ownership/lock-record.ts';
 import { ensurePrivateDirectory } from '../ownership/private-directory.ts';
 import { ownIncarnation } from '../ownership/process-observer.ts';
-import { type SpawnReadyOutcome, takeSpawnTurn } from '../ownership/spawn-ready.ts';
+import type { SpawnReadyOutcome } from '../ownership/spawn-ready.ts';
 import {
   type Classification,
   classify,
@@ -231,6 +231,8 @@ export class Controller {
   /** Starts one under the spawn lock, or adopts the one somebody else started meanwhile. */
   async #start(options: EnsureOptions, word: 'spawned' | 'reloaded'): Promise<Report> {
     const { paths, clock, random, self } = this.#options;
+    // Who only attaches does not pay for loading what starts processes.
+    const { takeSpawnTurn } = await import('../ownership/spawn-ready.ts');
     try {
       ensurePrivateDirectory(paths.directory, self.uid);
       const ownerId = `${self.pid}-${mintId(random)}`;

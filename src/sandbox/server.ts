@@ -15,6 +15,7 @@ import {
   type SandboxCore,
   type SandboxModule,
 } from './module.ts';
+import { vendorFile } from './vendor.ts';
 
 const CONTROL_BODY_MAX_BYTES = 64 * 1024 * 1024; // Files uploaded by a simulated person come in base64.
 
@@ -175,9 +176,12 @@ async function sendAsset(
   response: ServerResponse,
 ): Promise<void> {
   const name = normalize(pathname === '/' ? 'index.html' : `.${pathname}`);
-  const file = join(directory, name);
+  const vendored = vendorFile(pathname);
+  const file = vendored ?? join(directory, name);
   const type = MEDIA_TYPES[extname(name)];
-  const inside = file.startsWith(directory.endsWith(sep) ? directory : directory + sep);
+  const inside =
+    vendored !== undefined ||
+    file.startsWith(directory.endsWith(sep) ? directory : directory + sep);
   const isFile =
     inside &&
     type !== undefined &&

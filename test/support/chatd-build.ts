@@ -1,9 +1,10 @@
-// Builds the CLI with the fixture daemon in the place of the real ones, once per test run, into a
-// folder inside the project (native packages are found from there).
+// Builds the CLI with the fixture daemon in the place of the real ones, by the real build script, into
+// a folder inside the project (native packages are found from there).
 
+import { execFile } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { build } from 'esbuild';
+import { promisify } from 'node:util';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 
@@ -18,25 +19,12 @@ export async function buildChatd(): Promise<ChatdBuild> {
   mkdirSync(parent, { recursive: true });
   const top = mkdtempSync(join(parent, 'b-'));
   const bundles = join(top, 'dist');
-  await build({
-    entryPoints: {
-      cli: join(ROOT, 'src/main.ts'),
-      slack: join(ROOT, 'test/support/fixture-daemon-main.ts'),
-      discord: join(ROOT, 'test/support/fixture-daemon-main.ts'),
-    },
-    outdir: bundles,
-    bundle: true,
-    platform: 'node',
-    target: 'node20',
-    format: 'esm',
-    splitting: true,
-    chunkNames: 'chunks/[name]-[hash]',
-    external: ['koffi', '@photostructure/sqlite', 'node-pty', 'node-pty/*', '@lydell/*'],
-    logLevel: 'warning',
-    banner: {
-      js: "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);",
-    },
-  });
+  const fixture = 'test/support/fixture-daemon-main.ts';
+  await promisify(execFile)(
+    process.execPath,
+    ['scripts/build.mjs', bundles, `slack=${fixture}`, `discord=${fixture}`],
+    { cwd: ROOT },
+  );
   return {
     bundles,
     cli: join(bundles, 'cli.js'),

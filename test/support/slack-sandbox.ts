@@ -2,6 +2,7 @@
 
 import { App, SocketModeReceiver } from '@slack/bolt';
 import { type LogLevel, WebClient } from '@slack/web-api';
+import { WebSocket } from 'ws';
 import { seededRandom } from '../../src/base/random.ts';
 import { systemClock } from '../../src/base/system-clock.ts';
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/sandbox.ts';
@@ -117,5 +118,71 @@ export async function until<T>(
     if (found !== undefined && found !== false) return found;
     if (performance.now() > end) throw new Error(`not seen in ${deadlineMs} ms: ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+export interface Envelope {
+  readonly type: string;
+  readonly envelope_id?: string;
+  readonly reason?: string;
+  readonly num_connections?: number;
+  readonly retry_attempt?: number;
+  readonly retry_reason?: string;
+  readonly accepts_response_payload?: boolean;
+  readonly payload?: Record<string, unknown> & { readonly event?: Record<string, unknown> };
+}
+
+/** A hand-held Socket Mode connection: shows every frame, acknowledges only when told to. */
+export class RawSocket {
+  readonly frames: Envelope[] = [];
+  readonly pings: string[] = [];
+  readonly pongs: string[] = [];
+  readonly socket: WebSocket;
+  closed: { code: number } | undefined;
+  ackAll = true;
+
+  private constructor(url: string) {
+    this.socket = new WebSocket(url);
+    this.socket.on('message', (data: Buffer) => {
+      const frame = JSON.parse(data.toString('utf8')) as Envelope;
+      this.frames.push(frame);
+      if (this.ackAll && frame.envelope_id !== undefined) this.ack(frame);
+    });
+    this.socket.on('ping', (data) => this.pings.push(data.toString()));
+    this.socket.on('pong', (data) => this.pongs.push(data.toString()));
+    this.socket.on('close', (code) => {
+      this.closed = { code };
+    });
+    this.socket.on('error', () => undefined);
+  }
+
+  static async open(bench: SlackBench, sandbox: Sandbox, more = ''): Promise<RawSocket> {
+    const { body } = await callApi(sandbox, 'apps.connections.open', {}, sandbox.slack.appToken);
+    const raw = new RawSocket(`${String(body['url'])}${more}`);
+    bench.after(() => raw.socket.terminate());
+    return raw;
+  }
+
+  /** Opened and greeted. */
+  static async ready(bench: SlackBench, sandbox: Sandbox, more = ''): Promise<RawSocket> {
+    const raw = await RawSocket.open(bench, sandbox, more);
+    await until('hello', () => raw.frames.some((frame) => frame.type === 'hello'));
+    return raw;
+  }
+
+  ack(frame: Envelope, payload: Record<string, unknown> = {}): void {
+    this.socket.send(JSON.stringify({ envelope_id: frame.envelope_id, payload }));
+  }
+
+  get envelopes(): readonly Envelope[] {
+    return this.frames.filter((frame) => frame.envelope_id !== undefined);
+  }
+
+  /** Events of Events API envelopes, in order of arrival. */
+  get events(): readonly Record<string, unknown>[] {
+    return this.envelopes.flatMap((frame) => {
+      const event = frame.payload?.event;
+      return event === undefined ? [] : [event];
+    });
   }
 }

@@ -39,7 +39,7 @@ export interface Delivery {
 
 interface Live {
   readonly delivery: Delivery;
-  readonly createdMs: number;
+  createdMs: number;
   readonly envelopeIds: Set<string>;
   attempt: number;
   acked: boolean;
@@ -131,7 +131,11 @@ export class SocketMode {
       if (core.faults.take('slack:event', ['lose']) !== undefined) return;
       const late = core.faults.take('slack:event', ['late']);
       if (late !== undefined) {
-        core.clock.timer(late.ms, () => this.#dispatch(live));
+        core.clock.timer(late.ms, () => {
+          // With "Delayed Events" hours are no reason to drop it.
+          live.createdMs = core.clock.monotonicMs();
+          this.#dispatch(live);
+        });
         return;
       }
       if (core.faults.take('slack:event', ['reorder']) !== undefined && this.#held === undefined) {
