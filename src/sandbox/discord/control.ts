@@ -147,12 +147,11 @@ function readCalls({ services, people }: Parts): Record<string, Call> {
       const channel = people.channel(id === undefined ? fields : { channel: id }, viewerId);
       return {
         channel: shownChannel(guild, channel),
-        messages: shownMessages(
-          guild,
-          channel,
-          viewerId,
-          optionalNumber(fields, 'limit') ?? 20_000,
-        ),
+        messages: shownMessages(guild, channel, {
+          viewer: viewerId,
+          limit: optionalNumber(fields, 'limit') ?? 20_000,
+          system: optionalFlag(fields, 'system') ?? false,
+        }),
       };
     },
     message: (fields) => shownMessage(guild, people.message(fields)),

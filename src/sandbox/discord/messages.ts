@@ -10,7 +10,7 @@ import {
 } from './errors.ts';
 import type { Guild } from './guild.ts';
 import { type Json, stringOf } from './json.ts';
-import { type MessageDraft, refuseEmpty } from './message-form.ts';
+import { type MessageDraft, readMessageForm, refuseEmpty } from './message-form.ts';
 import {
   type AttachmentRecord,
   CHANNEL,
@@ -36,6 +36,8 @@ export interface PostOptions {
   readonly onlyFor?: string;
   readonly interaction?: MessageRecord['interaction'];
   readonly id?: string;
+  /** Of a message that stands in another channel. */
+  readonly reference?: { readonly id: string | undefined; readonly channelId: string };
 }
 
 export interface Posted {
@@ -103,7 +105,8 @@ export class Messages {
       reactions: new Map(),
       pinned: false,
       nonce: draft.nonce,
-      referenceId: draft.replyTo,
+      referenceId: options.reference?.id ?? draft.replyTo,
+      referenceChannelId: options.reference?.channelId,
       interaction: options.interaction,
       fromApplication: options.interaction !== undefined,
       onlyFor: options.onlyFor,
@@ -116,6 +119,55 @@ export class Messages {
     if (options.onlyFor === undefined) this.#threads.touched(channel, options.authorId);
     this.#announce('MESSAGE_CREATE', message);
     return message;
+  }
+
+  /**
+   * A thread from a message, whose first message (type 21) only points to that one.
+   * @throws {ApiError}
+   */
+  startThread(
+    parent: ChannelRecord,
+    message: MessageRecord,
+    form: Json,
+    userId: string,
+  ): ChannelRecord {
+    const thread = this.#threads.fromMessage(parent, message, form, userId);
+    this.announceUpdate(message);
+    this.#addSystem(thread, MESSAGE.THREAD_STARTER, message.authorId, {
+      content: '',
+      reference: { id: message.id, channelId: parent.id },
+    });
+    return thread;
+  }
+
+  /**
+   * A thread of its own; a public one leaves a message (type 18) in its parent.
+   * @throws {ApiError}
+   */
+  startLoneThread(parent: ChannelRecord, form: Json, userId: string): ChannelRecord {
+    const thread = this.#threads.alone(parent, form, userId);
+    if (thread.type === CHANNEL.PUBLIC_THREAD)
+      this.#addSystem(parent, MESSAGE.THREAD_CREATED, userId, {
+        content: thread.name,
+        reference: { id: undefined, channelId: thread.id },
+      });
+    return thread;
+  }
+
+  #addSystem(
+    channel: ChannelRecord,
+    type: number,
+    authorId: string,
+    said: {
+      readonly content: string;
+      readonly reference: { readonly id: string | undefined; readonly channelId: string };
+    },
+  ): void {
+    const draft = readMessageForm({ content: said.content, allowed_mentions: {} }, [], {
+      action: 'create',
+    });
+    const target = 'system message';
+    this.add(channel, draft, { authorId, target, type, reference: said.reference });
   }
 
   #announce(name: 'MESSAGE_CREATE' | 'MESSAGE_UPDATE', message: MessageRecord): void {

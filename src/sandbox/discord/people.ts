@@ -192,13 +192,13 @@ export class People {
       return this.#asClient(() =>
         parent.type === CHANNEL.FORUM
           ? this.#forumPost(parent, fields, user)
-          : this.#services.threads.alone(parent, form, user.id),
+          : this.#services.messages.startLoneThread(parent, form, user.id),
       );
     }
     const message = this.message(fields);
     const parent = this.#services.guild.channel(message.channelId);
     return this.#asClient(() =>
-      this.#services.threads.fromMessage(parent, message, { name }, user.id),
+      this.#services.messages.startThread(parent, message, { name }, user.id),
     );
   }
 

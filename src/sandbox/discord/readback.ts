@@ -5,7 +5,7 @@ import { displayText } from './components.ts';
 import type { Guild } from './guild.ts';
 import type { Interactions } from './interactions.ts';
 import type { Json } from './json.ts';
-import { CHANNEL, type ChannelRecord, FLAG, type MessageRecord } from './records.ts';
+import { CHANNEL, type ChannelRecord, FLAG, MESSAGE, type MessageRecord } from './records.ts';
 import { compareIds } from './snowflake.ts';
 import { blocksOf, shownText, type TextBlock } from './text.ts';
 import { attachmentJson } from './wire.ts';
@@ -79,20 +79,31 @@ export function shownMessage(guild: Guild, message: MessageRecord): ShownMessage
   };
 }
 
-/** The messages of a channel or thread, oldest first, as `viewer` sees them; all without one. */
+const SPOKEN: readonly number[] = [MESSAGE.DEFAULT, MESSAGE.REPLY, MESSAGE.CHAT_INPUT_COMMAND];
+
+export interface Look {
+  /** As this person sees it; everything without one. */
+  readonly viewer: string | undefined;
+  readonly limit: number;
+  /** Also what Discord itself says (a thread was started). */
+  readonly system: boolean;
+}
+
+/** The messages of a channel or thread, oldest first. */
 export function shownMessages(
   guild: Guild,
   channel: ChannelRecord,
-  viewer: string | undefined,
-  limit: number,
+  look: Look,
 ): readonly ShownMessage[] {
+  const isSeen = (message: MessageRecord): boolean =>
+    (look.viewer === undefined ||
+      message.onlyFor === undefined ||
+      message.onlyFor === look.viewer) &&
+    (look.system || SPOKEN.includes(message.type));
   return guild
     .messages(channel.id)
-    .filter(
-      (message) =>
-        viewer === undefined || message.onlyFor === undefined || message.onlyFor === viewer,
-    )
-    .slice(-limit)
+    .filter(isSeen)
+    .slice(-look.limit)
     .map((message) => shownMessage(guild, message));
 }
 

@@ -133,6 +133,8 @@ export interface MessageRecord {
   /** Known to the create reply and MESSAGE_CREATE only; never read back. */
   readonly nonce: string | number | undefined;
   readonly referenceId: string | undefined;
+  /** Where the referenced message is, when not in the same channel. */
+  readonly referenceChannelId: string | undefined;
   readonly interaction:
     | {
         readonly id: string;

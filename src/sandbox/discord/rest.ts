@@ -17,7 +17,7 @@ import {
   type Taken,
   Windows,
 } from './buckets.ts';
-import { ApiError, requestTooLarge, unauthorized } from './errors.ts';
+import { ApiError, notFound, requestTooLarge, unauthorized } from './errors.ts';
 import { type Answer, findRoute, genericTemplate, type Route, type Services } from './routes.ts';
 import { snowflakeTimeMs } from './snowflake.ts';
 import { type ParsedBody, parseBody } from './upload.ts';
@@ -33,6 +33,8 @@ const HTML_BAN =
 
 interface Located {
   readonly route: Route | undefined;
+  /** Why there is no route. */
+  readonly refusal: ApiError;
   readonly params: Readonly<Record<string, string>>;
   readonly target: string;
   /** Shares a limit: method, route and the top-level resource. */
@@ -130,7 +132,7 @@ export class Rest {
   ): Promise<Reply> {
     const { route } = located;
     this.#checkUserAgent(request, located);
-    if (route === undefined) return this.#refused(located, undefined, missing(url));
+    if (route === undefined) return this.#refused(located, undefined, located.refusal);
     if (route.open !== true && !this.#isBot(request))
       return this.#refused(located, undefined, unauthorized());
     const taken = this.#takeLimits(located, route);
@@ -290,26 +292,23 @@ export class Rest {
 const JSON_TYPE = { 'content-type': 'application/json' };
 
 function locate(method: string, pathname: string): Located {
-  const path = pathname.startsWith(`${PREFIX}/`) ? pathname.slice(PREFIX.length) : '';
+  const isVersion = pathname.startsWith(`${PREFIX}/`);
+  const path = isVersion ? pathname.slice(PREFIX.length) : '';
   try {
     const { route, params } = findRoute(method, path);
     const target = `${method} ${genericTemplate(route.template)}`;
-    const top =
-      params['channel'] ??
-      params['guild'] ??
-      (params['token'] === undefined ? '' : `${params['application'] ?? ''}/${params['token']}`);
-    return { route, params, target, bucketKey: `${target} ${top}` };
-  } catch {
+    const token = params['token'];
+    const hook = token === undefined ? '' : `${params['application'] ?? ''}/${token}`;
+    const top = params['channel'] ?? params['guild'] ?? hook;
+    return { route, params, target, bucketKey: `${target} ${top}`, refusal: notFound() };
+  } catch (error) {
     // Unknown paths go into the log without what may be a token in them.
-    const target = `${method} ${path.replaceAll(/\d{17,20}/g, ':id').replaceAll(/[\w-]{60,}/g, ':token')}`;
-    return { route: undefined, params: {}, target, bucketKey: target };
+    const named = path.replaceAll(/\d{17,20}/g, ':id').replaceAll(/[\w-]{60,}/g, ':token');
+    const target = `${method} ${named}`;
+    const known = error instanceof ApiError ? error : notFound();
+    const refusal = isVersion ? known : new ApiError(400, 50041, 'Invalid API version');
+    return { route: undefined, params: {}, target, bucketKey: target, refusal };
   }
-}
-
-function missing(url: URL): ApiError {
-  return url.pathname.startsWith(`${PREFIX}/`)
-    ? new ApiError(404, 0, '404: Not Found')
-    : new ApiError(400, 50041, 'Invalid API version');
 }
 
 /** 401, 403 and 429 count against the caller's address, except shared limits. */

@@ -286,8 +286,8 @@ function deleteChannel(services: Services, call: Call): Answer {
 
 function threadFromMessage(services: Services, call: Call): Answer {
   const { channel, message } = messageOf(services, call);
-  const thread = services.threads.fromMessage(channel, message, call.form, services.guild.botId);
-  services.messages.announceUpdate(message);
+  const { guild, messages } = services;
+  const thread = messages.startThread(channel, message, call.form, guild.botId);
   return { status: 201, json: channelJson(services.guild, thread) };
 }
 
@@ -295,7 +295,7 @@ function threadAlone(services: Services, call: Call): Answer {
   const { guild, threads, messages } = services;
   const channel = channelOf(services, call.params['channel']);
   if (channel.type !== CHANNEL.FORUM) {
-    const thread = threads.alone(channel, call.form, guild.botId);
+    const thread = messages.startLoneThread(channel, call.form, guild.botId);
     return { status: 201, json: channelJson(guild, thread) };
   }
   const first = recordOf(call.form['message']);

@@ -251,23 +251,25 @@ export function emojiJson(key: string): Json {
 }
 
 function referenceJson(guild: Guild, message: MessageRecord, view: MessageView): Json {
-  if (message.referenceId === undefined) return {};
-  const target = guild.findMessage(message.channelId, message.referenceId);
+  const { referenceId, referenceChannelId } = message;
+  if (referenceId === undefined && referenceChannelId === undefined) return {};
+  const channelId = referenceChannelId ?? message.channelId;
+  const reference = {
+    type: 0,
+    ...(referenceId === undefined ? {} : { message_id: referenceId }),
+    channel_id: channelId,
+    guild_id: guild.id,
+  };
+  if (referenceId === undefined) return { message_reference: reference };
+  const target = guild.findMessage(channelId, referenceId);
+  const flat =
+    target === undefined
+      ? undefined
+      : { ...target, referenceId: undefined, referenceChannelId: undefined };
   return {
-    message_reference: {
-      type: 0,
-      message_id: message.referenceId,
-      channel_id: message.channelId,
-      guild_id: guild.id,
-    },
+    message_reference: reference,
     referenced_message:
-      target === undefined
-        ? null
-        : messageJson(
-            guild,
-            { ...target, referenceId: undefined },
-            { messageContent: view.messageContent },
-          ),
+      flat === undefined ? null : messageJson(guild, flat, { messageContent: view.messageContent }),
   };
 }
 

@@ -101,7 +101,7 @@ function ThreadTools({ open, person }) {
 }
 
 function Conversation({ id, person, mobile, placeholder, channel, go }) {
-  const body = { id, viewer: person, limit: 300 };
+  const body = { id, viewer: person, limit: 300, system: true };
   const { value, error } = useLive(
     'discord/thread',
     body,
