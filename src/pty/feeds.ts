@@ -296,7 +296,13 @@ export class BytesFollower extends FollowerBase implements ByteFeed {
     this.#queue.push(event);
     if (this.#running) return;
     this.#running = true;
-    this.#drain();
+    try {
+      this.#drain();
+    } catch (error) {
+      // The listener's bug is its own; the next event finds the feed as usable as before.
+      this.#running = false;
+      throw error;
+    }
   }
 
   /** In order; synchronous as long as the listener is. */

@@ -57,13 +57,23 @@ export class HostChannel {
     return this.#closed;
   }
 
-  /** @throws {ChatdError} with the host's code, or host-unreachable when the connection ends */
-  ask(question: Question): Promise<unknown> {
+  /**
+   * `first` sees the result before any frame that follows it: the promise's own listeners run after
+   * the rest of the chunk that the result came in.
+   * @throws {ChatdError} with the host's code, or host-unreachable when the connection ends
+   */
+  ask(question: Question, first?: (result: unknown) => void): Promise<unknown> {
     if (this.#closed) return Promise.reject(gone('the connection has ended'));
     const id = this.#nextId;
     this.#nextId += 1;
     const answer = new Promise<unknown>((resolve, reject) => {
-      this.#pending.set(id, { resolve, reject });
+      this.#pending.set(id, {
+        resolve: (result) => {
+          first?.(result);
+          resolve(result);
+        },
+        reject,
+      });
     });
     this.#socket.write(encodeControl({ ...question, t: 'req', id }));
     return answer;

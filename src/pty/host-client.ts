@@ -414,8 +414,9 @@ export class HostClient implements HostControl {
     const channel = await this.#connected();
     this.#followers.set(follower.handle, follower);
     try {
-      const answer = channel.ask({ op: 'attach', ...follower.attachRequest() });
-      follower.attached(await this.#answered(answer, untilMs));
+      const question = { op: 'attach', ...follower.attachRequest() } as const;
+      const answer = channel.ask(question, (result) => follower.attached(result));
+      await this.#answered(answer, untilMs);
     } catch (error) {
       const code = errorCode(error);
       if (code !== 'host-unreachable') {
@@ -428,9 +429,10 @@ export class HostClient implements HostControl {
   }
 
   #attach(channel: HostChannel, follower: Follower): void {
-    channel.ask({ op: 'attach', ...follower.attachRequest() }).then(
-      (result) => follower.attached(result),
-      (error: unknown) => {
+    const question = { op: 'attach', ...follower.attachRequest() } as const;
+    channel
+      .ask(question, (result) => follower.attached(result))
+      .catch((error: unknown) => {
         const code = errorCode(error);
         if (code === 'session-not-found' || code === 'other-incarnation') follower.refused(code);
         else if (code !== 'host-unreachable') {
@@ -439,8 +441,7 @@ export class HostClient implements HostControl {
             if (!channel.closed) this.#attach(channel, follower);
           });
         }
-      },
-    );
+      });
   }
 }
 

@@ -180,6 +180,7 @@ export class ByteSink {
   next: number;
   exited: SessionState | undefined;
   skipped = 0;
+  problem: string | undefined;
   statuses: string[] = [];
 
   constructor(from = 0) {
@@ -187,7 +188,10 @@ export class ByteSink {
   }
 
   bytes(offset: number, bytes: Uint8Array): void {
-    if (offset !== this.next) throw new Error(`offset ${offset}, expected ${this.next}`);
+    if (offset !== this.next) {
+      this.problem = `offset ${offset}, expected ${this.next}`;
+      throw new Error(this.problem);
+    }
     this.chunks.push(Buffer.from(bytes));
     this.next = offset + bytes.length;
   }

@@ -463,6 +463,14 @@ export class HostSession {
 
   // ── Input, size, terminal state ─────────────────────────────────────────────────────────────
 
+  /** A successor takes over: what comes from now on is for it. */
+  stopInput(): void {
+    this.#stopping = true;
+  }
+
+  #stopping = false;
+
+  /** @throws {ChatdError} host-starting: nothing was written, ask the next host. */
   async input(request: InputRequest): Promise<InputOutcome> {
     const before = this.#inflight.get(request.messageId);
     if (before !== undefined) {
@@ -482,6 +490,7 @@ export class HostSession {
   }
 
   async #write(request: InputRequest): Promise<InputOutcome> {
+    if (this.#stopping) throw beingReplaced(this.id);
     const terminal = this.#terminal;
     const ledger = this.#ledger;
     if (terminal === undefined || ledger === undefined || this.record.state.kind === 'exited') {
@@ -506,6 +515,7 @@ export class HostSession {
     }
     if (written.kind === 'closed') {
       if (written.sizeBytes > 0) return { kind: 'unknown' };
+      if (this.#stopping) throw beingReplaced(this.id);
       return { kind: 'refused', because: 'exited' };
     }
     ledger.complete({ ...entry, atWallMs: clock.wallMs() });
@@ -549,6 +559,13 @@ export class HostSession {
   get segmentsKept(): number {
     return Math.ceil(this.keptBytes / SEGMENT_BYTES);
   }
+}
+
+function beingReplaced(sessionId: string): ChatdError {
+  return new ChatdError(
+    'host-starting',
+    `Cannot write to ${sessionId}: the host is being replaced`,
+  );
 }
 
 /** Asked on the line before the first byte is written. */

@@ -30,6 +30,9 @@ const END_GRACE_MS = 2_000;
 const READ_BYTES_MAX = 4 * 1024 * 1024;
 const SWEEP_MS = 5_000;
 const RETRY_AFTER_MS = 200;
+/** How long a hand-over waits for input under way. */
+const INPUT_DRAIN_MS = 1_000;
+const INPUT_DRAIN_POLL_MS = 5;
 
 export interface HostPorts {
   readonly clock: Clock;
@@ -385,12 +388,23 @@ export class Host implements SessionViews {
     this.#ports.stopListening();
     const goodbye = encodeControl({ t: 'going-away', reason, retryAfterMs: RETRY_AFTER_MS });
     for (const connection of [...this.#clients, ...this.#strangers]) connection.send(goodbye);
-    workers.stop(() => {
-      for (const session of this.#ports.sessions.list()) session.stop();
-      tell();
-      // The pipe to the keeper is flushed by the loop's next turns.
-      clock.timer(20, () => exit(0));
-    });
+    for (const session of this.#ports.sessions.list()) session.stopInput();
+    this.#drainInput(clock.monotonicMs() + INPUT_DRAIN_MS, () =>
+      workers.stop(() => {
+        for (const session of this.#ports.sessions.list()) session.stop();
+        tell();
+        // The pipe to the keeper is flushed by the loop's next turns.
+        clock.timer(20, () => exit(0));
+      }),
+    );
+  }
+
+  /** A paste that has begun is finished if its program reads; half of one helps nobody. */
+  #drainInput(untilMs: number, done: () => void): void {
+    const { sessions, clock } = this.#ports;
+    const queued = sessions.list().some((session) => session.queuedInputBytes > 0);
+    if (!queued || clock.monotonicMs() >= untilMs) done();
+    else clock.timer(INPUT_DRAIN_POLL_MS, () => this.#drainInput(untilMs, done));
   }
 
   #sweepLater(): void {
