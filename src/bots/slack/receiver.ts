@@ -10,6 +10,7 @@ import { Mailbox } from '../../base/mailbox.ts';
 import type { Random } from '../../base/random.ts';
 import { type ConnectionState, ConnectionSupervisor } from '../connection-supervisor.ts';
 import { fieldsOf, textField } from '../fields.ts';
+import { Reorder } from './reorder.ts';
 import { type Envelope, openSocket, type SocketOptions } from './socket.ts';
 
 /** Envelopes waiting to be handled. One more is not acknowledged: Slack delivers it again. */
@@ -41,6 +42,7 @@ export class SlackReceiver implements Receiver {
   readonly #options: ReceiverOptions;
   readonly #sockets: readonly ConnectionSupervisor[];
   readonly #line: Mailbox<Arrived>;
+  readonly #order: Reorder<Arrived>;
   #app: App | undefined;
   #refusedCount = 0;
 
@@ -52,8 +54,9 @@ export class SlackReceiver implements Receiver {
       handle: (arrived) => this.#handle(arrived),
       onError: (error) => log.error('slack-event.failed', { reason: errorText(error) }),
     });
+    this.#order = new Reorder(clock, (arrived) => this.#take(arrived));
     this.#sockets = ['slack-1', 'slack-2'].map(
-      (name) =>
+      (name, socket) =>
         new ConnectionSupervisor({
           name,
           clock,
@@ -61,7 +64,7 @@ export class SlackReceiver implements Receiver {
           log,
           open: (hooks) =>
             openSocket(
-              { ...options.socket, onEnvelope: (envelope) => this.#arrive(envelope) },
+              { ...options.socket, onEnvelope: (envelope) => this.#arrive(envelope, socket) },
               hooks,
             ),
           readyWithinMs: HELLO_WITHIN_MS,
@@ -99,9 +102,15 @@ export class SlackReceiver implements Receiver {
     for (const socket of this.#sockets) socket.rebuild(reason);
   }
 
-  #arrive(envelope: Envelope): void {
+  #arrive(envelope: Envelope, socket: number): void {
     const arrived = new Arrived(envelope);
     if (envelope.type !== 'events_api') arrived.ackWithin(this.#options.clock, INTERACTION_ACK_MS);
+    const ts = typedAt(envelope);
+    if (ts === undefined) this.#take(arrived);
+    else this.#order.offer({ item: arrived, socket, ts });
+  }
+
+  #take(arrived: Arrived): void {
     if (this.#line.post(arrived)) return;
     this.#refusedCount += 1;
     this.#options.log.warn('slack-event.refused', {
@@ -179,6 +188,14 @@ class Arrived {
     this.#timer?.cancel();
     this.envelope.ack(payload);
   }
+}
+
+/** The ts of what a person wrote: our own posts would keep everything in the order of both sockets. */
+function typedAt({ type, body }: Envelope): string | undefined {
+  if (type !== 'events_api') return undefined;
+  const event = fieldsOf(body['event']);
+  const isTyped = event['type'] === 'message' || event['type'] === 'app_mention';
+  return isTyped && event['bot_id'] === undefined ? textField(event, 'ts') : undefined;
 }
 
 function actorIdOf({ type, body }: Envelope): string | undefined {

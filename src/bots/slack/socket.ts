@@ -46,8 +46,6 @@ const PONG_WITHIN_MS = 20_000;
 const PING_WITHIN_MS = 60_000;
 /** An 11th socket is refused at once; the ten others are somebody's. */
 const TOO_MANY_WAIT_MS = 60_000;
-/** Slack answers a close frame but leaves the TCP connection open. */
-const CLOSE_GRACE_MS = 1_000;
 const PING_CHANNELS = ['undici:websocket:ping', 'undici:websocket:pong'];
 
 class FrameClient extends SocketModeClient {
@@ -112,9 +110,10 @@ class Socket implements Connection {
     });
     const socket = client.websocket;
     if (socket === undefined) return;
+    // The first call sends a close frame, the second ends the TCP connection, which Slack would leave
+    // open: by itself the SDK waits 30 s for it, with a timer it can lose (S3).
     socket.disconnect();
-    // The second call destroys the TCP connection; by itself the SDK waits for 30 s.
-    this.#options.clock.timer(CLOSE_GRACE_MS, () => socket.disconnect()).unref();
+    socket.disconnect();
   }
 
   #down(cause: Down): void {

@@ -390,6 +390,25 @@ describe('what only Slack has', () => {
     expect(slack.recorder.connectedCount).toBe(2);
   });
 
+  it('opens no socket any more when it was stopped while it asked for one', async () => {
+    const sandbox = await startSandbox({ clock: systemClock, random: seededRandom(3) });
+    open.push(sandbox);
+    await sandbox.control('faults/add', {
+      on: 'slack:apps.connections.open',
+      fault: { kind: 'delay', ms: 500 },
+    });
+    const platform = platformOn(sandbox);
+    await platform.start(new PlatformRecorder());
+    await until('the question', async () => {
+      const [rule] = (await sandbox.control('faults/list')) as { struck: number }[];
+      return rule?.struck === 1;
+    });
+    await platform.stop();
+    const waiting = sandbox.core.clock.wallMs() + 1_500;
+    await until('the answer', () => sandbox.core.clock.wallMs() > waiting);
+    expect(await sandbox.control('slack/sockets')).toMatchObject({ open: [] });
+  });
+
   it('breaks no rule of Slack in all of this', async () => {
     const slack = await harness();
     const place = await root(slack);
