@@ -47,6 +47,7 @@ async function start(
     timeScale: numberOption('time-scale', values['time-scale']) ?? 1,
     webDirectory: fileURLToPath(new URL('./web/', import.meta.url)),
     slack: { rateLimits },
+    discord: { rateLimits },
   });
   return { sandbox, isJson: values.json === true };
 }

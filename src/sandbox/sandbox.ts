@@ -6,7 +6,7 @@ import type { Random } from '../base/random.ts';
 import { Scope } from '../base/scope.ts';
 import { ChangeFeed } from './change-feed.ts';
 import { sandboxControl } from './control.ts';
-import { discordModule } from './discord/discord-module.ts';
+import { type DiscordOptions, discordModule } from './discord/discord-module.ts';
 import { Faults } from './faults.ts';
 import type { ControlHandler, SandboxCore, SandboxModule } from './module.ts';
 import { RequestLog } from './requests.ts';
@@ -26,6 +26,7 @@ export interface SandboxOptions {
   /** The page's files; default: web/ beside this file. */
   readonly webDirectory?: string;
   readonly slack?: SlackOptions;
+  readonly discord?: DiscordOptions;
 }
 
 export interface Sandbox {
@@ -68,7 +69,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     baseUrl: () => url,
   };
   const slack = createSlackModule(core, options.slack);
-  const discord = discordModule(core);
+  const discord = discordModule(core, options.discord);
   // Discord first: its /api/v10/ lies within Slack's /api/.
   const modules: readonly SandboxModule[] = [discord, slack];
   for (const module of modules) scope.own(module.platform, module, (owned) => owned.close());

@@ -20,13 +20,18 @@ import { Threads } from './threads.ts';
 
 const GATEWAY_PATHS = ['/discord-gateway', '/discord-gateway-resume'];
 
-export function discordModule(core: SandboxCore): SandboxModule {
+export interface DiscordOptions {
+  /** The observed limits, those multiplied by a number, or none. Hidden and global ones included. */
+  readonly rateLimits?: 'real' | 'off' | number;
+}
+
+export function discordModule(core: SandboxCore, options: DiscordOptions = {}): SandboxModule {
   const guild = new Guild(core, { token: mintToken(core), guildName: 'Sandbox' });
   const threads = new Threads(guild);
   const messages = new Messages(guild, threads);
   const interactions = new Interactions(guild, messages);
   const gateway = new Gateway(guild);
-  interactions.isListened = () => gateway.hasReadySession;
+  interactions.listeners = () => gateway.readySessions();
   const services: Services = {
     guild,
     threads,
@@ -36,6 +41,7 @@ export function discordModule(core: SandboxCore): SandboxModule {
     commands: new CommandBook(),
   };
   const rest = new Rest(core, services);
+  rest.settings.factor = factorOf(options.rateLimits ?? 'real');
   const people = new People(services);
   const sockets = new WebSocketServer({ noServer: true, maxPayload: 1024 * 1024 });
   return {
@@ -64,6 +70,11 @@ export function discordModule(core: SandboxCore): SandboxModule {
       sockets.close();
     },
   };
+}
+
+function factorOf(limits: 'real' | 'off' | number): number {
+  if (limits === 'real') return 1;
+  return limits === 'off' ? Number.MAX_SAFE_INTEGER : limits;
 }
 
 /** Shaped like a bot token: three parts, the first being the bot's id would tell; any text does. */

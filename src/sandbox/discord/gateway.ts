@@ -98,7 +98,15 @@ export class Gateway {
 
   /** True while a bot is connected and identified. */
   get hasReadySession(): boolean {
-    return [...this.#sessions.values()].some((session) => session.connection?.isMute === false);
+    return this.readySessions().size > 0;
+  }
+
+  /** The sessions that hear events now. */
+  readySessions(): ReadonlySet<string> {
+    const ready = [...this.#sessions.values()].filter(
+      (session) => session.connection?.isMute === false,
+    );
+    return new Set(ready.map((session) => session.id));
   }
 
   identifiesLeft(): number {
@@ -276,12 +284,12 @@ export class Connection {
   receive(text: string): void {
     if (this.#closed || this.isMute) return;
     if (Buffer.byteLength(text) > PAYLOAD_MAX_BYTES) {
-      this.closeWith(CLOSE.DECODE);
+      this.#refuse(CLOSE.DECODE);
       return;
     }
     const frame = parseJson(text);
     if (!isRecord(frame)) {
-      this.closeWith(CLOSE.DECODE);
+      this.#refuse(CLOSE.DECODE);
       return;
     }
     if (!this.#windows.take('sends', { limit: 120, windowMs: 60_000 }).allowed) {
@@ -291,7 +299,7 @@ export class Connection {
         'gateway',
         'more than 120 frames in 60 s',
       );
-      this.closeWith(CLOSE.RATE);
+      this.#refuse(CLOSE.RATE);
       return;
     }
     this.#handle(numberOf(frame['op']), frame['d']);
@@ -310,13 +318,13 @@ export class Connection {
         return;
       case 3:
       case 4:
-        if (this.#session === undefined) this.closeWith(CLOSE.NOT_AUTHENTICATED);
+        if (this.#session === undefined) this.#refuse(CLOSE.NOT_AUTHENTICATED);
         return;
       case 8:
         this.#sendMembers(isRecord(data) ? data : {});
         return;
       default:
-        this.closeWith(CLOSE.UNKNOWN_OP);
+        this.#refuse(CLOSE.UNKNOWN_OP);
     }
   }
 
@@ -343,12 +351,12 @@ export class Connection {
   #identify(data: Json): void {
     const { guild, settings, windows } = this.#gateway;
     if (this.#session !== undefined) {
-      this.closeWith(CLOSE.ALREADY);
+      this.#refuse(CLOSE.ALREADY);
       return;
     }
     const refusal = this.#identifyRefusal(data);
     if (refusal !== undefined) {
-      this.closeWith(refusal);
+      this.#refuse(refusal);
       return;
     }
     const spacing = { limit: 1, windowMs: settings.identifySpacingMs };
@@ -422,11 +430,11 @@ export class Connection {
   #resume(data: Json): void {
     const { guild } = this.#gateway;
     if (this.#session !== undefined) {
-      this.closeWith(CLOSE.ALREADY);
+      this.#refuse(CLOSE.ALREADY);
       return;
     }
     if (stringOf(data['token'])?.replace(/^Bot /, '') !== guild.token) {
-      this.closeWith(CLOSE.AUTH_FAILED);
+      this.#refuse(CLOSE.AUTH_FAILED);
       return;
     }
     const session = this.#gateway.session(stringOf(data['session_id']) ?? '');
@@ -437,7 +445,7 @@ export class Connection {
       return;
     }
     if (seq > session.seq) {
-      this.closeWith(CLOSE.BAD_SEQ);
+      this.#refuse(CLOSE.BAD_SEQ);
       return;
     }
     session.connection?.reset();
@@ -452,7 +460,7 @@ export class Connection {
   #sendMembers(data: Json): void {
     const session = this.#session;
     if (session === undefined) {
-      this.closeWith(CLOSE.NOT_AUTHENTICATED);
+      this.#refuse(CLOSE.NOT_AUTHENTICATED);
       return;
     }
     const { guild } = this.#gateway;
@@ -485,15 +493,16 @@ export class Connection {
     this.#send({ t: null, s: null, op: 9, d: resumable });
   }
 
+  /** Closes because of what the client did. */
+  #refuse(code: number): void {
+    if (this.#closed) return;
+    const detail = `${code} ${REASONS[code] ?? ''}`.trim();
+    this.#gateway.guild.violation('gateway-close', 'refused', 'gateway', detail);
+    this.closeWith(code);
+  }
+
   closeWith(code: number): void {
     if (this.#closed) return;
-    if (code >= 4000 && code !== 4000 && code !== CLOSE.TIMEOUT)
-      this.#gateway.guild.violation(
-        'gateway-close',
-        'refused',
-        'gateway',
-        `${code} ${REASONS[code] ?? ''}`.trim(),
-      );
     // These end the session for good; after the others it can be resumed.
     if (
       code === 1000 ||

@@ -76,8 +76,8 @@ export class Interactions {
     readonly text: string;
     readonly atMs: number;
   }[] = [];
-  /** Whether a bot is listening: nobody home is no fault of a bot. */
-  isListened: () => boolean = () => true;
+  /** Who hears events now. An interaction nobody heard to its end is no fault of a bot. */
+  listeners: () => ReadonlySet<string> = () => new Set();
 
   constructor(guild: Guild, messages: Messages) {
     this.#guild = guild;
@@ -138,14 +138,15 @@ export class Interactions {
 
   #startWindow(record: InteractionRecord): void {
     const guild = this.#guild;
-    const listened = this.isListened();
+    const heardBy = this.listeners();
     const timer = guild.core.clock.timer(ANSWER_WINDOW_MS, () => {
       this.#timers.delete(timer);
       if (record.answer !== undefined) return;
       record.expired = true;
       if (record.type !== INTERACTION.AUTOCOMPLETE)
         this.note(record.userId, record.channelId, 'The application did not respond');
-      if (listened)
+      const stillThere = [...this.listeners()].some((session) => heardBy.has(session));
+      if (stillThere)
         guild.violation(
           'interaction-unanswered',
           'refused',

@@ -47,6 +47,8 @@ export interface RestSettings {
   rename: Limit;
   oldEdit: Limit;
   invalid: Limit;
+  /** Multiplies every limit but the one on invalid requests. */
+  factor: number;
   /** Whether 30046 says how long to wait in a header; not known, so by default it does not. */
   oldEditRetryAfter: boolean;
 }
@@ -61,6 +63,7 @@ export class Rest {
     rename: RENAME_LIMIT,
     oldEdit: OLD_EDIT_LIMIT,
     invalid: INVALID_LIMIT,
+    factor: 1,
     oldEditRetryAfter: false,
   };
 
@@ -175,12 +178,17 @@ export class Rest {
     const isCallback =
       located.target.includes('/interactions/') || located.target.includes('/webhooks/');
     if (!isCallback && route.open !== true) {
-      const whole = this.windows.take('global', this.settings.global);
+      const whole = this.#take('global', this.settings.global);
       if (!whole.allowed) return { ...whole, scope: 'global' };
     }
     const limit = this.settings.limits[located.target] ??
       this.settings.limits['default'] ?? { limit: 10, windowMs: 1_000 };
-    return this.windows.take(`bucket ${located.bucketKey}`, limit);
+    return this.#take(`bucket ${located.bucketKey}`, limit);
+  }
+
+  #take(key: string, limit: Limit): Taken {
+    const scaled = Math.max(1, Math.floor(limit.limit * this.settings.factor));
+    return this.windows.take(key, { ...limit, limit: scaled });
   }
 
   #limited(located: Located, taken: Taken & { readonly scope?: 'global' }): Reply {
@@ -212,10 +220,7 @@ export class Rest {
   }
 
   #renameLimit(located: Located): Reply | undefined {
-    const taken = this.windows.take(
-      `rename ${located.params['channel'] ?? ''}`,
-      this.settings.rename,
-    );
+    const taken = this.#take(`rename ${located.params['channel'] ?? ''}`, this.settings.rename);
     if (taken.allowed) return undefined;
     this.#violation('rename-limit', located, 'more than two renames in ten minutes');
     return rateLimitReply({
@@ -230,10 +235,7 @@ export class Rest {
     if (!/^\d{17,19}$/.test(id)) return undefined;
     if (this.#core.clock.wallMs() - snowflakeTimeMs(id) < OLD_EDIT_AGE_MS) return undefined;
     this.#violation('old-edit', located, 'an edit of a message older than an hour', 'warned');
-    const taken = this.windows.take(
-      `old-edit ${located.params['channel'] ?? ''}`,
-      this.settings.oldEdit,
-    );
+    const taken = this.#take(`old-edit ${located.params['channel'] ?? ''}`, this.settings.oldEdit);
     if (taken.allowed) return undefined;
     const secs = taken.resetAfterMs / 1000;
     const body = {
@@ -268,7 +270,7 @@ export class Rest {
   }
 
   #refused(located: Located, taken: Taken | undefined, error: ApiError): Reply {
-    if (error.status !== 429)
+    if (!MET_BY_CORRECT_BOTS.has(error.code))
       this.#violation(`discord-${error.code}`, located, `${error.status} ${error.message}`);
     const headers = taken === undefined ? {} : this.#headers(located, taken);
     return {
@@ -288,6 +290,15 @@ export class Rest {
     this.#services.guild.violation(rule, severity, located.target, detail);
   }
 }
+
+/**
+ * Refusals a correct bot meets too, because people delete, archive, lock and take rights away while
+ * it works; the rest are its own mistakes.
+ */
+const MET_BY_CORRECT_BOTS: ReadonlySet<number> = new Set([
+  10_003, 10_007, 10_008, 10_013, 10_015, 10_062, 40_060, 50_001, 50_007, 50_013, 50_027, 50_083,
+  160_004, 160_005, 160_006,
+]);
 
 const JSON_TYPE = { 'content-type': 'application/json' };
 

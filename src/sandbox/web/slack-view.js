@@ -111,7 +111,7 @@ function Conversation({ channel, thread, person, placeholder, go }) {
       ...(thread === undefined ? {} : { thread_ts: thread }),
     });
     // The client refuses some lines in its own words, for instance a slash command in a thread.
-    return said?.kind === 'refused' ? (said.message ?? said.text ?? said.reason) : undefined;
+    return said?.says;
   };
   const shared = { person, channel, thread, names, users, setEditing, go };
   return html`
