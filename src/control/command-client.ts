@@ -22,6 +22,7 @@ import {
   SUBMIT_POLL_MS,
   SUBMIT_TIMEOUT_MS,
 } from './command-documents.ts';
+import type { StepHook } from './command-run.ts';
 import type { Scalar } from './commands/command.ts';
 import type { MachineTime } from './machine-time.ts';
 import type { OwnerTuple } from './owner-tuple.ts';
@@ -58,6 +59,7 @@ export interface Submission {
   readonly clock: Clock;
   readonly machine: MachineTime;
   readonly random: Random;
+  readonly step?: StepHook | undefined;
 }
 
 /** Submits one command and waits for what can be said about it. Bounded; never throws for I/O. */
@@ -88,6 +90,7 @@ export async function submitCommand(submission: Submission): Promise<SubmitOutco
     const because = 'the request could not be written';
     return { kind: 'unavailable', code: 'command_channel_unavailable', because };
   }
+  await submission.step?.('published');
   return await awaitAnswer(submission, request, timeoutMs);
 }
 
@@ -117,6 +120,7 @@ async function awaitAnswer(
 ): Promise<SubmitOutcome> {
   const answered = await pollResponse(submission, request, timeoutMs);
   if (answered !== undefined) return answered;
+  await submission.step?.('cancelling');
   const cancelled = await tryCancel(submission, request);
   if (cancelled) return { kind: 'cancelled', requestId: request.requestId };
   const late = await pollResponse(submission, request, SETTLE_MS);
@@ -169,7 +173,9 @@ async function tryCancel(submission: Submission, request: CommandRequest): Promi
   const document = encodePadded(responseTo(request, body));
   const attempt = await claimResponse(response, document, mintUuid(submission.random));
   if (attempt.kind !== 'won') return false;
+  await submission.step?.('cancelled');
   const removed = await removeProven(requestPath(submission.directory, request.requestId));
+  await submission.step?.('request-removed');
   if (removed === 'gone') await attempt.claim.release().catch(() => undefined);
   await attempt.claim.close().catch(() => undefined);
   return true;

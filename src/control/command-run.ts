@@ -24,6 +24,20 @@ import { type CommandHandlers, type Dispatch, dispatch } from './commands/regist
 import type { MachineTime } from './machine-time.ts';
 import { type OwnerTuple, sameOwner } from './owner-tuple.ts';
 
+/** Named places between two steps, where tests delay, stop or fail. Production passes none. */
+export type CommandStep =
+  | 'proved'
+  | 'claimed'
+  | 'reread'
+  | 'handled'
+  | 'answered'
+  | 'published'
+  | 'cancelling'
+  | 'cancelled'
+  | 'request-removed';
+
+export type StepHook = (step: CommandStep) => Promise<void>;
+
 export interface CommandRun {
   readonly directory: string;
   readonly owner: OwnerTuple;
@@ -32,6 +46,7 @@ export interface CommandRun {
   readonly machine: MachineTime;
   readonly random: Random;
   readonly log: Log;
+  readonly step?: StepHook | undefined;
   readonly request: CommandRequest;
   /** The request as read: a re-read must find the same bytes. */
   readonly bytes: Buffer;
@@ -48,6 +63,7 @@ export async function runCommand(run: CommandRun): Promise<RunResult> {
   const fence = new Fence(run);
   try {
     const handled = await handle(run, fence);
+    await run.step?.('handled');
     const decided = decideAnswer(fence.state, handled);
     return await conclude(run, fence, decided);
   } finally {
@@ -136,6 +152,7 @@ async function conclude(
     return { outcome: 'left', code: decided.code };
   }
   await claim.answer(encodePadded(responseTo(run.request, decided)));
+  await run.step?.('answered');
   await retireRequest(run);
   return { outcome: decided.outcome, code: decided.code };
 }
@@ -209,8 +226,11 @@ class Fence implements CommitFence {
 
   async #findRefusal(): Promise<FenceRefusal | undefined> {
     if (!this.#run.proven()) return 'owner_changed';
+    await this.#run.step?.('proved');
     if (!(await this.#take())) return 'cancelled';
+    await this.#run.step?.('claimed');
     const changed = await this.#reread();
+    await this.#run.step?.('reread');
     if (changed !== undefined) return changed;
     // Taking authority took time, and authority only ever ends.
     return this.#run.proven() ? undefined : 'owner_changed';

@@ -19,7 +19,7 @@ import {
   RESPONSE_RETENTION_MS,
   requestPath,
 } from './command-documents.ts';
-import { type CommandRun, runCommand } from './command-run.ts';
+import { type CommandRun, runCommand, type StepHook } from './command-run.ts';
 import type { CommandHandlers } from './commands/registry.ts';
 import type { MachineTime } from './machine-time.ts';
 import type { OwnerTuple } from './owner-tuple.ts';
@@ -31,6 +31,10 @@ const SCAN_WITHOUT_WATCH_MS = 250;
 const IN_FLIGHT_MAX = 8;
 /** A directory someone filled must not fill our memory. */
 const ENTRIES_MAX = 4096;
+/** Somebody else's claim becomes an answer or expires in seconds, not in milliseconds. */
+const LEFT_RETRY_MS = 2000;
+/** An expired request is answered as such by who serves it; only then is it taken for hung. */
+const EXPIRY_GRACE_MS = 1000;
 /** A submitter links its temporary file within milliseconds of writing it. */
 const TEMPORARY_AGE_MS = 60_000;
 
@@ -45,6 +49,7 @@ export interface CommandServerOptions {
   readonly machine: MachineTime;
   readonly random: Random;
   readonly log: Log;
+  readonly step?: StepHook | undefined;
 }
 
 export interface CommandCounts {
@@ -58,6 +63,8 @@ export class CommandServer {
   readonly #inFlight = new Map<string, Promise<void>>();
   /** When this process first saw an entry: ages by our own clock, whatever the file says. */
   readonly #firstSeenMs = new Map<string, number>();
+  /** Requests somebody else decides: looked at again after this time, so that new ones get their turn. */
+  readonly #notBeforeMs = new Map<string, number>();
   /** Entries that could not be removed or read: said once. */
   readonly #reported = new Set<string>();
   #watcher: FSWatcher | undefined;
@@ -157,6 +164,9 @@ export class CommandServer {
     for (const name of this.#firstSeenMs.keys()) {
       if (!present.has(name)) this.#firstSeenMs.delete(name);
     }
+    for (const requestId of this.#notBeforeMs.keys()) {
+      if (!present.has(`${requestId}.request.json`)) this.#notBeforeMs.delete(requestId);
+    }
     for (const name of this.#reported) if (!present.has(name)) this.#reported.delete(name);
     const nowMs = this.#options.machine.monotonicMs();
     for (const name of names) {
@@ -172,6 +182,7 @@ export class CommandServer {
   #take(requestId: string): void {
     if (this.#closed || this.#inFlight.has(requestId)) return;
     if (this.#inFlight.size >= IN_FLIGHT_MAX) return;
+    if ((this.#notBeforeMs.get(requestId) ?? 0) > this.#options.machine.monotonicMs()) return;
     const work = this.#serve(requestId)
       .catch((error: unknown) => {
         this.#options.log.error('command.failed', { requestId, error });
@@ -198,16 +209,40 @@ export class CommandServer {
       await this.#refuseEntry(path, requestId, 'not a request of this name and kind');
       return;
     }
-    const run = this.#runOf(request, read.bytes);
-    const { outcome, code } = await runCommand(run);
-    if (outcome === 'left') return;
+    const ran = await this.#unlessExpired(request, runCommand(this.#runOf(request, read.bytes)));
+    if (ran === undefined) {
+      log.warn('command.hung', { requestId, command: request.command });
+      return;
+    }
+    const { outcome, code } = ran;
+    if (outcome === 'left') {
+      this.#notBeforeMs.set(requestId, this.#options.machine.monotonicMs() + LEFT_RETRY_MS);
+      return;
+    }
     this.#served += 1;
     log.info('command.served', { requestId, command: request.command, outcome, code });
   }
 
+  /**
+   * A handler that hangs past its request's life gives its place away. Whatever it does later, the
+   * response decides: it cannot be granted authority any more.
+   */
+  async #unlessExpired<T>(request: CommandRequest, run: Promise<T>): Promise<T | undefined> {
+    const leftMs = Math.max(0, request.expiresBootMs - this.#options.machine.bootMs());
+    const patience = new AbortController();
+    const late = this.#options.clock
+      .sleep(leftMs + EXPIRY_GRACE_MS, patience.signal)
+      .catch(() => undefined);
+    try {
+      return await Promise.race([run, late.then(() => undefined)]);
+    } finally {
+      patience.abort();
+    }
+  }
+
   #runOf(request: CommandRequest, bytes: Buffer): CommandRun {
-    const { directory, owner, proven, handlers, machine, random, log } = this.#options;
-    return { directory, owner, proven, handlers, machine, random, log, request, bytes };
+    const { directory, owner, proven, handlers, machine, random, log, step } = this.#options;
+    return { directory, owner, proven, handlers, machine, random, log, step, request, bytes };
   }
 
   /** The holder of the lock removes what can never be served; what cannot be told stays. */

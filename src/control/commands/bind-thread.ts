@@ -8,7 +8,12 @@ export interface BindThreadArgs {
   readonly session: string;
   /** Empty: whichever incarnation runs. */
   readonly incarnation: string;
-  /** Empty where the link names the thread alone (Discord). */
+  /** Guild of a Discord link; empty where what was pasted does not name it. */
+  readonly space: string;
+  /**
+   * Empty where only the thread was named. Of a Discord message link it is what holds the message:
+   * the thread itself, or the channel with the message that `root` names and that opened the thread.
+   */
   readonly channel: string;
   readonly root: string;
   /** Rebind although the session or the root is bound elsewhere. */
@@ -21,6 +26,7 @@ export const bindThread: CommandSpec<BindThreadArgs> = commandSpec(
   z.strictObject({
     session: requiredField,
     incarnation: field,
+    space: field,
     channel: field,
     root: requiredField,
     move: z.boolean(),
