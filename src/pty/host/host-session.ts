@@ -515,7 +515,8 @@ export class HostSession {
     }
     if (written.kind === 'closed') {
       if (written.sizeBytes > 0) return { kind: 'unknown' };
-      if (this.#stopping) throw beingReplaced(this.id);
+      ledger.forget(messageId);
+      if (this.state.kind === 'running') throw beingReplaced(this.id);
       return { kind: 'refused', because: 'exited' };
     }
     ledger.complete({ ...entry, atWallMs: clock.wallMs() });

@@ -49,6 +49,9 @@ export class Sessions {
   readonly #creating = new Map<string, Promise<HostSession>>();
   /** Running by record, held by nobody: their end is not proven yet. */
   readonly #unresolved = new Set<HostSession>();
+  /** Started, and perhaps over, before the answer to the start has been taken in. */
+  readonly #spawning = new Set<string>();
+  readonly #earlyExits = new Map<string, WaitStatus>();
   readonly #endedSeen = new Map<string, number>();
   readonly #modelUsedMs = new Map<HostSession, number>();
 
@@ -142,6 +145,7 @@ export class Sessions {
     };
     const home = join(directory, sessionId);
     makeHome(home);
+    this.#spawning.add(sessionId);
     try {
       const started = await keeper.spawn({
         sessionId,
@@ -158,13 +162,18 @@ export class Sessions {
       const { pid, process } = started;
       const record: SessionRecord = { ...spawned, pid, process, keeper: keeper.process };
       const session = this.#add(record);
-      await this.#save(session);
       this.#start(session, started.fds);
+      const early = this.#earlyExits.get(sessionId);
+      if (early !== undefined) session.exitedWith(early);
+      await this.#save(session);
       return session;
     } catch (error) {
       if (!(error instanceof SpawnFailed)) throw error;
       rmSync(home, { recursive: true, force: true });
       throw spawnError(error, request);
+    } finally {
+      this.#spawning.delete(sessionId);
+      this.#earlyExits.delete(sessionId);
     }
   }
 
@@ -274,6 +283,7 @@ export class Sessions {
   exited(sessionId: string, incarnation: string, status: WaitStatus): void {
     const session = this.#byId.get(sessionId);
     if (session?.incarnation === incarnation) session.exitedWith(status);
+    else if (this.#spawning.has(sessionId)) this.#earlyExits.set(sessionId, status);
   }
 
   fromReader(message: FromReader): void {
