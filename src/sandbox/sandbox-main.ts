@@ -2,7 +2,7 @@
 
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { errorText } from '../base/errors.ts';
+import { errnoCode, errorText } from '../base/errors.ts';
 import { seededRandom } from '../base/random.ts';
 import { systemClock } from '../base/system-clock.ts';
 import { systemRandom } from '../base/system-random.ts';
@@ -75,7 +75,14 @@ async function main(): Promise<void> {
   else say(`The sandbox is at ${sandbox.url}`);
 }
 
+/** One line: what is wrong and what to do. */
+function complaint(error: unknown): string {
+  if (errnoCode(error) === 'EADDRINUSE')
+    return 'Cannot start the sandbox: the port is in use; choose another with --port';
+  return `Cannot start the sandbox: ${errorText(error).split('\n')[0] ?? ''} (--help shows the options)`;
+}
+
 main().catch((error: unknown) => {
-  process.stderr.write(`${errorText(error)}\n${USAGE}\n`);
+  process.stderr.write(`${complaint(error)}\n`);
   process.exit(2);
 });

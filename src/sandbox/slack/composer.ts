@@ -35,7 +35,7 @@ export interface ComposeOptions {
 
 export function compose(typed: string, options: ComposeOptions): Composed {
   const elements: Element[] = [];
-  for (const [index, piece] of typed.split('```').entries()) {
+  for (const [index, piece] of fencePieces(typed).entries()) {
     if (index % 2 === 1) elements.push(preformatted(piece));
     else elements.push(...flowElements(trimAround(piece, index > 0), options));
   }
@@ -50,6 +50,13 @@ export function compose(typed: string, options: ComposeOptions): Composed {
       },
     ],
   };
+}
+
+/** Every second piece is in a fence; a fence nobody closed is just three backticks. */
+function fencePieces(typed: string): readonly string[] {
+  const pieces = typed.split('```');
+  if (pieces.length % 2 === 1) return pieces;
+  return [...pieces.slice(0, -2), pieces.slice(-2).join('```')];
 }
 
 /** The newlines next to a fence are not part of the text around it. */
@@ -86,7 +93,7 @@ function flowElements(piece: string, options: ComposeOptions): readonly Element[
 type LineKind = 'section' | 'quote' | 'bullet' | 'ordered';
 
 function lineKind(line: string): LineKind {
-  if (/^> /.test(line)) return 'quote';
+  if (/^> \S/.test(line)) return 'quote';
   if (/^[-*•] \S/.test(line)) return 'bullet';
   return /^\d+\. \S/.test(line) ? 'ordered' : 'section';
 }
