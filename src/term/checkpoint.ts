@@ -6,7 +6,7 @@ import { z } from 'zod/mini';
 import { ChatdError } from '../base/errors.ts';
 import { COLS_MAX, ROWS_MAX } from './emulator.ts';
 import { cellWords, type EmulatorState, emulatorStateSchema } from './emulator-state.ts';
-import type { Line } from './values.ts';
+import type { Frame, FrameRow, Line, Span } from './values.ts';
 
 /**
  * A model's state at `offset`. `bytes` is opaque; the numbers beside it say which bytes, lines and
@@ -20,7 +20,7 @@ export interface Checkpoint {
 }
 
 /** Another layout of the emulator or of this state is another version: replay from an older one. */
-const FORMAT = 'chatd-model-1/xterm-headless-6.0.0';
+const FORMAT = 'chatd-model-2/xterm-headless-6.0.0';
 /** Two screens of the largest size, and their text once more. */
 const INFLATED_BYTES_MAX = 2 * COLS_MAX * ROWS_MAX * 24;
 
@@ -40,6 +40,20 @@ const lineSchema = z.object({
   ),
 });
 
+const rowSchema = z.extend(lineSchema, {
+  wide: z.optional(z.array(z.int())),
+  joined: z.optional(z.array(z.int())),
+});
+
+const frameSchema = z.object({
+  offset: z.int(),
+  cols: z.int(),
+  rows: z.array(rowSchema),
+  cursor: z.object({ row: z.int(), col: z.int(), visible: z.boolean() }),
+  title: z.string(),
+  alternate: z.boolean(),
+});
+
 const modelSchema = z.object({
   format: z.literal(FORMAT),
   offset: z.int().check(z.minimum(0)),
@@ -52,12 +66,14 @@ const modelSchema = z.object({
   atHome: z.boolean(),
   title: z.string(),
   lastBellOffset: z.nullable(z.number()),
+  clearedFrame: z.nullable(frameSchema),
   upwardMs: z.array(z.number()),
   clearMs: z.array(z.number()),
   kittyBytes: z.int(),
   links: z.array(z.tuple([z.int(), z.string()])),
   emulator: emulatorStateSchema,
 });
+type StoredRow = z.infer<typeof rowSchema>;
 type StoredModel = z.infer<typeof modelSchema>;
 export type ModelState = Omit<StoredModel, 'format'>;
 
@@ -115,17 +131,43 @@ export function storedLine(line: Line | undefined): ModelState['prefix'] {
 
 export function restoredLine(stored: ModelState['prefix']): Line | undefined {
   if (stored === null) return undefined;
-  const { text, spans } = stored;
-  if (spans === undefined) return { text };
+  return restoredRow(stored);
+}
+
+function restoredRow(stored: StoredRow): FrameRow {
+  const { text, spans, wide, joined } = stored;
   return {
     text,
-    spans: spans.map(({ start, end, fg, bg, flags, link }) => ({
-      start,
-      end,
-      ...(fg === undefined ? {} : { fg }),
-      ...(bg === undefined ? {} : { bg }),
-      ...(flags === undefined ? {} : { flags }),
-      ...(link === undefined ? {} : { link }),
-    })),
+    ...(spans === undefined ? {} : { spans: spans.map(restoredSpan) }),
+    ...(wide === undefined ? {} : { wide }),
+    ...(joined === undefined ? {} : { joined }),
   };
+}
+
+type StoredSpan = NonNullable<StoredRow['spans']>[number];
+
+function restoredSpan({ start, end, fg, bg, flags, link }: StoredSpan): Span {
+  return {
+    start,
+    end,
+    ...(fg === undefined ? {} : { fg }),
+    ...(bg === undefined ? {} : { bg }),
+    ...(flags === undefined ? {} : { flags }),
+    ...(link === undefined ? {} : { link }),
+  };
+}
+
+export function storedFrame(frame: Frame | undefined): ModelState['clearedFrame'] {
+  if (frame === undefined) return null;
+  const rows = frame.rows.map(({ text, spans, wide, joined }) => ({
+    text,
+    spans: spans?.map((span) => ({ ...span })),
+    wide: wide === undefined ? undefined : [...wide],
+    joined: joined === undefined ? undefined : [...joined],
+  }));
+  return { ...frame, cursor: { ...frame.cursor }, rows };
+}
+
+export function restoredFrame(stored: ModelState['clearedFrame']): Frame | undefined {
+  return stored === null ? undefined : { ...stored, rows: stored.rows.map(restoredRow) };
 }

@@ -233,7 +233,11 @@ export class StreamScanner {
     const shows = /(?:^|,)a=[tT](?:,|$)/.test(keys);
     if (this.#kittyBytes === 0 && !shows && !/(?:^|,)m=1(?:,|$)/.test(keys)) return;
     this.#kittyBytes += this.#stringBytes;
-    if (/(?:^|,)m=1(?:,|$)/.test(keys)) return;
+    if (/(?:^|,)m=1(?:,|$)/.test(keys)) {
+      // The backslash of its terminator, before the next chunk begins.
+      this.#kittyBytes += 1;
+      return;
+    }
     this.#picture = { protocol: 'kitty', sizeBytes: this.#kittyBytes };
     this.#kittyBytes = 0;
   }

@@ -3,12 +3,15 @@
 // screen) once and says so in marks; a replay takes those decisions from the marks instead.
 
 import { StringDecoder } from 'node:string_decoder';
+import { ChatdError } from '../base/errors.ts';
 import {
   type Checkpoint,
   decodeCheckpoint,
   encodeCheckpoint,
   type ModelState,
+  restoredFrame,
   restoredLine,
+  storedFrame,
   storedLine,
 } from './checkpoint.ts';
 import {
@@ -31,6 +34,7 @@ import {
   parseOsc777,
   parseWorkingDirectory,
 } from './osc.ts';
+import { cursorPlace, putCursor } from './reflow-cursor.ts';
 import { readRow } from './row-reader.ts';
 import { drawScreen } from './snapshot.ts';
 import { StreamScanner } from './stream-scanner.ts';
@@ -49,6 +53,9 @@ export interface ModelSnapshot {
   readonly ansi: string;
   readonly title: string;
 }
+
+/** A frame costs about 25 us: a program that only erases must not cost more than its bytes do. */
+const FRAME_BYTES_APART = 2_048;
 
 /** `alternate`: the program has its own buffer. `repaint`: it repaints the normal one. */
 type ScreenKind = 'alternate' | 'repaint';
@@ -72,6 +79,8 @@ export class TerminalModel {
   #screen: ScreenKind | undefined;
   /** Rows of the normal screen are left-overs of a program that repainted it. */
   #normalIsFrame = false;
+  /** The full screen before the program last erased it: what it showed, if it leaves it blank. */
+  #clearedFrame: Frame | undefined;
   /** The cursor was put to the top left corner and nothing was printed since. */
   #atHome = false;
   #title = '';
@@ -105,7 +114,11 @@ export class TerminalModel {
   static restore(bytes: Uint8Array): TerminalModel {
     const { state, cells } = decodeCheckpoint(bytes);
     const model = new TerminalModel({ cols: state.emulator.cols, rows: state.emulator.rows });
-    model.#load(state, cells);
+    try {
+      model.#load(state, cells);
+    } catch (cause) {
+      throw new ChatdError('version-mismatch', 'Cannot use checkpoint: not a state', { cause });
+    }
     return model;
   }
 
@@ -117,6 +130,7 @@ export class TerminalModel {
       floor: state.floor,
     });
     this.#links.restore(state.links);
+    this.#clearedFrame = restoredFrame(state.clearedFrame);
     this.#rules.restore({ upwardMs: state.upwardMs, clearMs: state.clearMs });
     this.#scanner.restore(state.kittyBytes);
     this.#offset = state.offset;
@@ -150,6 +164,7 @@ export class TerminalModel {
       atHome: this.#atHome,
       title: this.#title,
       lastBellOffset: Number.isFinite(bell) ? bell : null,
+      clearedFrame: storedFrame(this.#clearedFrame),
       upwardMs: [...this.#rules.state.upwardMs],
       clearMs: [...this.#rules.state.clearMs],
       kittyBytes: this.#scanner.kittyBytes,
@@ -341,9 +356,13 @@ export class TerminalModel {
   #erase(what: number): boolean {
     // The transcript is chatd's: a program may clear the screen, not what was said.
     if (what === 3) return true;
-    const { x, y } = this.#normal;
+    const { x, y } = this.#emulator.core._bufferService.buffer;
     const all = what === 2 || (what === 0 && this.#atHome && x === 0 && y === 0);
-    if (!all || !this.#isLog) return false;
+    if (!all) return false;
+    if (!this.#isLog) {
+      this.#keepFrame();
+      return false;
+    }
     if (this.#decide('screen', () => this.#rules.cleared(this.#nowMs, this.#flags))) {
       // The cursor's own line is part of the frame, unless the cursor was sent home first.
       this.#enterScreen('repaint', y > 0 ? 'above' : 'all');
@@ -352,6 +371,14 @@ export class TerminalModel {
     this.#lines.finishAll(this.#normal);
     this.#lines.erased();
     return false;
+  }
+
+  /** Programs erase their screen just before they leave it: then the one before is the last. */
+  #keepFrame(): void {
+    const since = this.#sliceEnd - (this.#clearedFrame?.offset ?? Number.NEGATIVE_INFINITY);
+    if (since < FRAME_BYTES_APART) return;
+    const frame = this.#frameAt(this.#sliceEnd);
+    if (!isBlank(frame)) this.#clearedFrame = frame;
   }
 
   /**
@@ -456,7 +483,9 @@ export class TerminalModel {
   }
 
   #leaveScreen(): void {
-    const frame = this.#frameAt(this.#sliceEnd);
+    const last = this.#frameAt(this.#sliceEnd);
+    const frame = isBlank(last) ? (this.#clearedFrame ?? last) : last;
+    this.#clearedFrame = undefined;
     if (this.#normalIsFrame) {
       this.#lines.disown(this.#normal, this.#normalIsActive ? this.#normal.y : 0);
     }
@@ -568,11 +597,19 @@ export class TerminalModel {
     const size = clampSize(cols, rows);
     if (size.cols === terminal.cols && size.rows === terminal.rows) return;
     const kept = this.#lines.linesAboveFloor(this.#normal);
+    const place = cursorPlace(this.#normal);
+    const { buffer } = core._bufferService;
+    const { x } = buffer;
     // Room for all rows the new layout may need, so that none is dropped unseen.
     terminal.options.scrollback = terminal.cols * terminal.rows;
+    const sameCols = size.cols === terminal.cols;
     core._bufferService.resize(size.cols, size.rows);
+    if (this.#isLog) putCursor(this.#normal, place, size.rows);
+    const column = !this.#isLog && sameCols ? x : buffer.x;
     if (!this.#normalIsFrame) this.#lines.laidOut(this.#normal, kept);
     terminal.options.scrollback = 0;
+    // The emulator forgets that the next character wraps.
+    buffer.x = column;
   }
 
   frame(): Frame {
@@ -640,6 +677,10 @@ function heldBytes(decoder: StringDecoder): number | undefined {
   const total: unknown = Reflect.get(decoder, 'lastTotal');
   if (typeof need !== 'number' || typeof total !== 'number') return undefined;
   return need === 0 ? 0 : total - need;
+}
+
+function isBlank(frame: Frame): boolean {
+  return frame.rows.every((row) => row.text.trim() === '');
 }
 
 function modeNumbers(params: Params): number[] {

@@ -39,7 +39,8 @@ const whole = new Map(
   casts.map((cast) => [cast.name, said(ModelRun.of(cast).play(cast.events).exit())]),
 );
 
-describe('chunking', () => {
+// 4 s each on an idle machine; eight times that were seen on a busy one.
+describe('chunking', { timeout: 180_000 }, () => {
   it(`the transcript, marks and screen are the same under ${CHUNKINGS} random chunkings`, () => {
     for (let seed = 0; seed < CHUNKINGS; seed += 1) {
       const cast = castAt(seed);

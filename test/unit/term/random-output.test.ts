@@ -21,7 +21,7 @@ function writeChunked(run: ModelRun, bytes: Buffer, random: Random): void {
   }
 }
 
-describe('random output', () => {
+describe('random output', { timeout: 120_000 }, () => {
   it(`says the same under any chunking, in ${STREAMS} streams`, () => {
     for (let seed = 0; seed < STREAMS; seed += 1) {
       const bytes = randomOutput(seededRandom(seed), 120);
