@@ -102,6 +102,8 @@ export interface CatchUpOptions {
   readonly clock: Clock;
   readonly places: Places;
   readonly context: DecodeContext;
+  /** Ends a wait: the adapter is stopping. */
+  readonly signal: AbortSignal;
   /** The author with roles: a page has none. Undefined: not a member any more. */
   readonly member: (userId: string) => Promise<{ roles: readonly string[] } | undefined>;
 }
@@ -118,7 +120,7 @@ export async function catchUp(
   wanted: readonly Wanted[],
   options: CatchUpOptions,
 ): Promise<Outcome<readonly Inbound[]>> {
-  const read = patient(reader(options.rest), options.clock);
+  const read = patient(reader(options.rest), options);
   const acts: Inbound[] = [];
   for (const one of wanted) {
     if (!mayHaveMore(one, options.places)) continue;
@@ -196,7 +198,10 @@ function isAboutThePlace(failed: Failed): boolean {
 }
 
 /** Waits limits out. */
-function patient(read: ReadPage, clock: Clock): ReadPage {
+function patient(
+  read: ReadPage,
+  { clock, signal }: Pick<CatchUpOptions, 'clock' | 'signal'>,
+): ReadPage {
   let leftMs = WAITS_TOTAL_MS;
   return async (channel, after) => {
     for (;;) {
@@ -205,7 +210,11 @@ function patient(read: ReadPage, clock: Clock): ReadPage {
       const waitMs = Math.max(page.retryAfterMs ?? 5_000, 50);
       if (waitMs > leftMs) return page;
       leftMs -= Math.max(waitMs, 1_000);
-      await clock.sleep(waitMs);
+      try {
+        await clock.sleep(waitMs, signal);
+      } catch {
+        return page;
+      }
     }
   };
 }

@@ -105,6 +105,7 @@ export class DiscordPlatform implements ChatPlatform {
   readonly #line: Mailbox<Dispatched>;
   readonly #gateway: ConnectionSupervisor;
   readonly #members: RecentMap<string, Person | 'unknown'>;
+  readonly #stopping = new AbortController();
   #events: PlatformEvents | undefined;
   #ourUserId = '';
   #wasUp = false;
@@ -176,6 +177,7 @@ export class DiscordPlatform implements ChatPlatform {
   }
 
   async stop(): Promise<void> {
+    this.#stopping.abort();
     this.#events = undefined;
     this.#gateway.stop();
   }
@@ -479,6 +481,7 @@ export class DiscordPlatform implements ChatPlatform {
       rest: this.#rest,
       clock: this.#clock,
       places: this.#places,
+      signal: this.#stopping.signal,
       context: {
         guildId: this.#config.guildId,
         ourUserId: this.#ourUserId,

@@ -18,6 +18,8 @@ export interface CatchUpOptions {
   readonly read: Call;
   readonly clock: Clock;
   readonly context: DecodeContext;
+  /** Ends a wait: the adapter is stopping. */
+  readonly signal: AbortSignal;
   /** Waits for names, within bounds. */
   readonly warm: (userIds: readonly string[]) => Promise<void>;
 }
@@ -160,7 +162,11 @@ class PatientReader {
       const waitMs = limitOf(page);
       if (waitMs === undefined || waitMs > this.#waitLeftMs) return page;
       this.#waitLeftMs -= Math.max(waitMs, 1_000);
-      await this.#options.clock.sleep(waitMs);
+      try {
+        await this.#options.clock.sleep(waitMs, this.#options.signal);
+      } catch {
+        return page;
+      }
     }
   }
 }

@@ -24,6 +24,8 @@ export interface FilesOptions {
   readonly botToken: string;
   /** The token goes to this host and Slack's own, nowhere else. */
   readonly apiUrl: string;
+  /** Ends waiting for a share: the adapter is stopping. */
+  readonly signal: AbortSignal;
 }
 
 /** The share is looked for this often, for this long; after that it is in doubt. */
@@ -136,7 +138,11 @@ export class SlackFiles {
     for (let looks = 0; looks < SHARE_LOOKS; looks += 1) {
       const found = await this.find(place, fileId);
       if (found.kind === 'found') return { kind: 'ok', value: { messageId: found.messageId } };
-      await this.#options.clock.sleep(SHARE_LOOK_GAP_MS);
+      try {
+        await this.#options.clock.sleep(SHARE_LOOK_GAP_MS, this.#options.signal);
+      } catch {
+        break;
+      }
     }
     return { kind: 'in-doubt', detail: 'the file was not shared yet' };
   }

@@ -133,6 +133,7 @@ export class SlackPlatform implements ChatPlatform {
       fetch: this.#fetch,
       botToken: options.config.botToken,
       apiUrl: options.config.apiUrl,
+      signal: this.#stopping.signal,
     });
   }
 
@@ -472,6 +473,7 @@ export class SlackPlatform implements ChatPlatform {
       read: this.#web.call.bind(this.#web),
       clock: this.#clock,
       context: this.#context(undefined),
+      signal: this.#stopping.signal,
       warm: async (ids) => {
         // Names of the first few people; the others go by id rather than hold everything up.
         for (const id of ids.slice(0, 20)) await this.#people.lookUp(id);

@@ -19,6 +19,14 @@ const FAULTS: Readonly<Record<PlatformFault, FakeFault>> = {
       detail: 'ratelimited',
     } satisfies Outcome<never>,
   },
+  'long-limit': {
+    outcome: {
+      kind: 'refused',
+      because: 'rate-limited',
+      retryAfterMs: 300_000,
+      detail: 'ratelimited',
+    },
+  },
   reset: { outcome: { kind: 'in-doubt', detail: 'ECONNRESET' } },
   'reset-processed': { outcome: { kind: 'in-doubt', detail: 'ECONNRESET' }, effect: 'done' },
   'server-error': { outcome: { kind: 'in-doubt', detail: 'HTTP 500' } },
@@ -64,6 +72,7 @@ async function startMemory(): Promise<Harness> {
       ...platform.whispers.map((whisper) => whisper.text),
     ],
     failNext: async (call, fault) => platform.failNext(CALLS[call], FAULTS[fault]),
+    faultsStruck: async () => true,
     removeMessage: async (place, messageId) => {
       await platform.delete(place, messageId);
     },

@@ -33,6 +33,7 @@ const TARGETS = {
 } as const;
 const FAULTS = {
   'rate-limit': { kind: 'rate-limit', retryAfterSec: 1 },
+  'long-limit': { kind: 'rate-limit', retryAfterSec: 300 },
   reset: { kind: 'reset' },
   'reset-processed': { kind: 'reset', processed: true },
   'server-error': { kind: 'reply', status: 503 },
@@ -129,6 +130,10 @@ async function startSlack(options: SlackSandboxOptions = {}): Promise<SlackHarne
     failNext: async (call, fault) => {
       await sandbox.control('faults/add', { on: TARGETS[call], fault: FAULTS[fault] });
     },
+    faultsStruck: async () =>
+      ((await sandbox.control('faults/list')) as { struck: number }[]).every(
+        (rule) => rule.struck > 0,
+      ),
     removeMessage: async (place, messageId) => {
       await platform.delete(place, messageId);
     },
