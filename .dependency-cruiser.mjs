@@ -20,6 +20,7 @@ const homeOf = {
   '@slack/[^/]+': 'src/bots/slack/',
   '@photostructure/sqlite': 'src/store/',
   '@napi-rs/canvas': 'src/bots/render/',
+  '@secretlint/[^/]+': 'src/bots/render/',
   'smol-toml': 'src/config\\.ts$',
   commander: 'src/(main|cli/.*)\\.ts$',
   pino: 'src/base/',

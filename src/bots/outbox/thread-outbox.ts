@@ -17,6 +17,7 @@ import {
   rowOfMessage,
 } from '../../store/outbox-rows.ts';
 import type { Store } from '../../store/store.ts';
+import type { Line, Mark } from '../../term/values.ts';
 import type {
   ChatPlatform,
   Content,
@@ -25,6 +26,7 @@ import type {
   RowName,
   ThreadRoot,
 } from '../chat-platform.ts';
+import { type Redact, redactFrame } from '../render/redact.ts';
 import { type DeliveryLimits, deliveryLimits } from './limits.ts';
 import {
   edited,
@@ -48,12 +50,7 @@ import {
 } from './rows.ts';
 import type { Need, Scheduler, Seat } from './scheduler.ts';
 import { marksUpTo, plainText, ThreadState } from './state.ts';
-import {
-  type Redact,
-  type Transcript,
-  TranscriptReader,
-  type TranscriptSource,
-} from './transcript.ts';
+import { type Transcript, TranscriptReader, type TranscriptSource } from './transcript.ts';
 
 export interface ThreadOutboxOptions {
   readonly binding: Binding;
@@ -108,6 +105,8 @@ const RETRY_FIRST_MS = 1_000;
 const RETRY_MAX_MS = 30_000;
 /** Calls have failed for this long: what piles up meanwhile is summed up, not replayed. */
 const AWAY_MS = 60_000;
+/** Lines before a piece of a file that a masked block may reach back. */
+const CONTEXT_LINES = 60;
 const FILE_BYTES_MAX = 8_000_000;
 
 export class ThreadOutbox {
@@ -270,6 +269,11 @@ export class ThreadOutbox {
     if (change === 'message-deleted' && messageId !== undefined) this.#deleted(messageId);
     this.#unpark();
     this.#poke();
+  }
+
+  /** Masks what this thread may not show: for answers that are not a row. */
+  redacted(lines: readonly Line[]): readonly Line[] {
+    return this.#options.redact(lines, []);
   }
 
   /** Resolves when there is nothing to do but wait for the transcript or a person. */
@@ -441,14 +445,16 @@ export class ThreadOutbox {
     const next = marks.at(-1)?.seq ?? nextMark - 1;
     if (next + 1 < transcript.markCount && marks.length < 4 * MARKS_READ_MAX) {
       const read = await this.#source.readMarks(next + 1, MARKS_READ_MAX);
-      this.#state.note({ marks: [...marks, ...read] });
-      for (const mark of read) {
-        if (mark.what.kind === 'mode' && mark.what.mode === 'log') {
-          this.#state.noteFrame(mark.seq, mark.what.frame);
-        }
-      }
+      this.#state.note({ marks: [...marks, ...read.map((mark) => this.#maskedMark(mark))] });
     }
     await this.#readFrames(this.#source);
+  }
+
+  #maskedMark(mark: Mark): Mark {
+    if (mark.what.kind !== 'mode' || mark.what.mode !== 'log') return mark;
+    const frame = redactFrame(this.#options.redact, mark.what.frame);
+    this.#state.noteFrame(mark.seq, frame);
+    return { ...mark, what: { ...mark.what, frame } };
   }
 
   /** After a restart: the last frames of rows that were not sealed. */
@@ -456,9 +462,7 @@ export class ThreadOutbox {
     for (const { frameMark } of this.#state.value.rows) {
       if (frameMark === undefined || this.#state.value.frames.has(frameMark)) continue;
       const [mark] = await source.readMarks(frameMark, 1);
-      if (mark?.what.kind === 'mode' && mark.what.mode === 'log') {
-        this.#state.noteFrame(frameMark, mark.what.frame);
-      }
+      if (mark !== undefined) this.#maskedMark(mark);
     }
   }
 
@@ -724,13 +728,15 @@ export class ThreadOutbox {
     }
     const { from, fromCol = 0, to } = body.source;
     const parts: string[] = [];
+    let before: readonly Line[] = [];
     let sizeBytes = 0;
     for (let at = from; at < to && sizeBytes < FILE_BYTES_MAX; ) {
       const read = await this.#source.readLines(at, Math.min(to, at + 1_000));
       if (read.gap !== undefined) {
         parts.push(`[${read.gap.to - at} lines are no longer kept]\n`);
       }
-      const lines = this.#options.redact(read.lines, []);
+      const lines = this.#options.redact(read.lines, before);
+      before = read.lines.slice(-CONTEXT_LINES);
       const text = plainText(lines).slice(at === from ? fromCol : 0);
       parts.push(text);
       sizeBytes += text.length;

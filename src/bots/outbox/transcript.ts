@@ -3,6 +3,7 @@
 
 import type { LineFeed } from '../../pty/client.ts';
 import type { Frame, Line, Mode, View } from '../../term/values.ts';
+import { type Redact, redactFrame } from '../render/redact.ts';
 
 export type TranscriptSource = Pick<LineFeed, 'view' | 'readLines' | 'readMarks'>;
 
@@ -30,9 +31,6 @@ export interface Needs {
   readonly lastMax: number;
 }
 
-/** Masks secrets. Must answer as many lines as it was given; `before` is context only. */
-export type Redact = (lines: readonly Line[], before: readonly Line[]) => readonly Line[];
-
 /** Lines of context a masked block (a private key) may reach back. */
 const CONTEXT_LINES = 60;
 const READ_LINES_MAX = 1_000;
@@ -40,7 +38,8 @@ const READ_LINES_MAX = 1_000;
 export class TranscriptReader {
   readonly #source: TranscriptSource;
   readonly #redact: Redact;
-  readonly #finals = new Map<number, Line>();
+  /** Unmasked lines are the context in which the next ones are masked. */
+  readonly #finals = new Map<number, { readonly raw: Line; readonly shown: Line }>();
   #lostBefore = 0;
 
   constructor(source: TranscriptSource, redact: Redact) {
@@ -81,31 +80,36 @@ export class TranscriptReader {
     while (at < to && this.#finals.has(at)) at += 1;
     if (at >= to) return false;
     while (at < to) {
-      const start = Math.max(0, at - CONTEXT_LINES);
-      const context = this.#known(start, at);
-      const from_ = context === undefined ? start : at;
-      const read = await this.#source.readLines(from_, Math.min(to, at + READ_LINES_MAX));
-      if (read.gap !== undefined) this.#lostBefore = Math.max(this.#lostBefore, read.gap.to);
-      const before = context ?? read.lines.slice(0, Math.max(0, at - read.from));
-      const fresh = context === undefined ? read.lines.slice(before.length) : read.lines;
-      const first = Math.max(at, read.from);
-      for (const [index, line] of this.#redact(fresh, before).entries()) {
-        this.#finals.set(first + index, line);
-      }
-      const next = first + fresh.length;
+      const next = await this.#read(at, Math.min(to, at + READ_LINES_MAX));
       if (next <= at) break;
       at = next;
     }
     return true;
   }
 
-  /** Lines [from, to) when all are known. */
+  /** Reads [from, to) with what the masking needs before it; answers where it came to. */
+  async #read(from: number, to: number): Promise<number> {
+    const start = Math.max(0, from - CONTEXT_LINES);
+    const context = this.#known(start, from);
+    const read = await this.#source.readLines(context === undefined ? start : from, to);
+    if (read.gap !== undefined) this.#lostBefore = Math.max(this.#lostBefore, read.gap.to);
+    const before = context ?? read.lines.slice(0, Math.max(0, from - read.from));
+    const fresh = context === undefined ? read.lines.slice(before.length) : read.lines;
+    const first = Math.max(from, read.from);
+    const shown = this.#redact(fresh, before);
+    for (const [index, raw] of fresh.entries()) {
+      this.#finals.set(first + index, { raw, shown: shown[index] ?? raw });
+    }
+    return first + fresh.length;
+  }
+
+  /** Lines [from, to), unmasked, when all are known. */
   #known(from: number, to: number): readonly Line[] | undefined {
     const lines: Line[] = [];
     for (let line = from; line < to; line += 1) {
       const known = this.#finals.get(line);
       if (known === undefined) return undefined;
-      lines.push(known);
+      lines.push(known.raw);
     }
     return lines;
   }
@@ -119,9 +123,12 @@ export class TranscriptReader {
   }
 
   #at(view: View): Transcript {
-    const before = [];
-    for (let line = Math.max(0, view.finalCount - CONTEXT_LINES); line < view.finalCount; line += 1)
-      before.push(this.#finals.get(line) ?? { text: '' });
+    const { finalCount } = view;
+    const before: Line[] = [];
+    for (let line = finalCount - CONTEXT_LINES; line < finalCount; line += 1) {
+      const known = this.#finals.get(line);
+      if (known !== undefined) before.push(known.raw);
+    }
     const tail = this.#redact(view.tail, before);
     const finals = new Map(this.#finals);
     const frame = view.frame;
@@ -130,10 +137,10 @@ export class TranscriptReader {
       finalCount: view.finalCount,
       total: view.finalCount + tail.length,
       mode: view.mode,
-      frame: frame === undefined ? undefined : { ...frame, rows: this.#redact(frame.rows, []) },
+      frame: frame === undefined ? undefined : redactFrame(this.#redact, frame),
       markCount: view.markCount,
       lostBefore: this.#lostBefore,
-      lineAt: (line) => (line < view.finalCount ? finals.get(line) : tail[line - view.finalCount]),
+      lineAt: (line) => (line < finalCount ? finals.get(line)?.shown : tail[line - finalCount]),
     };
   }
 }
