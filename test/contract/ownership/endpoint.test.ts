@@ -22,6 +22,7 @@ import {
 } from '../../../src/ownership/endpoint.ts';
 import { probeEndpoint, readName } from '../../../src/ownership/endpoint-probe.ts';
 import { acquireKeptLock, type KeptLock } from '../../../src/ownership/kept-lock.ts';
+import { failAt } from '../../support/failpoints.ts';
 import { asMyself } from '../../support/lock-records.ts';
 import { kill, settled, startOwner } from '../../support/owners.ts';
 import { privateDir } from '../../support/private-dir.ts';
@@ -232,6 +233,24 @@ describe('publishing an endpoint', () => {
     });
     expect(outcome.kind).toBe('lost');
     expect(await greeting(request.path)).toBe('stale');
+  });
+
+  it('is lost when the name leads elsewhere right after, and the thief is left alone', async () => {
+    const request = options(privateDir());
+    const thief = makeServer('thief');
+    await listen(thief, `${request.path}.thief`);
+    const failpoints = failAt('endpoint.linked', () => {
+      renameSync(`${request.path}.thief`, request.path);
+    });
+    expect((await publishEndpoint({ ...request, failpoints })).kind).toBe('lost');
+    expect(await greeting(request.path)).toBe('thief');
+  });
+
+  it('delta 6: publishes nothing once the lock is lost before the name is free', async () => {
+    const request = options(privateDir());
+    const failpoints = failAt('endpoint.bound', () => unlinkSync(request.lock.path));
+    expect((await publishEndpoint({ ...request, failpoints })).kind).toBe('lost');
+    expect(existsSync(request.path)).toBe(false);
   });
 
   it('refuses a path that the kernel would cut', async () => {

@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
+  closeSync,
   existsSync,
   linkSync,
   lstatSync,
@@ -26,6 +27,8 @@ import {
 import { encodeLockRecord } from '../../../src/ownership/lock-record.ts';
 import { ensurePrivateDirectory } from '../../../src/ownership/private-directory.ts';
 import { isCloseOnExec } from '../../../src/sys/fd.ts';
+import { tryFlock, tryOfdLock } from '../../../src/sys/locks.ts';
+import { errnoError, failAt } from '../../support/failpoints.ts';
 import { asMyself, makeRecord } from '../../support/lock-records.ts';
 import { privateDir } from '../../support/private-dir.ts';
 import { eventually, startProcess } from '../../support/processes.ts';
@@ -126,6 +129,62 @@ describe('a kept lock', () => {
     lock.release();
     expect(viewLock(path).state).toBe('held');
     successor.release();
+  });
+
+  it('stays lost when the file is put back: what happened in between is not known', () => {
+    const path = join(privateDir(), 'owner.lock');
+    const lock = take(path);
+    renameSync(path, `${path}.old`);
+    expect(lock.prove().kind).toBe('lost');
+    renameSync(`${path}.old`, path);
+    expect(lock.prove().kind).toBe('lost');
+    lock.release();
+  });
+
+  it('race 10: a file that is replaced between open and lock is not mistaken for the lock', () => {
+    const path = join(privateDir(), 'owner.lock');
+    let other: KeptLock | undefined;
+    const failpoints = failAt('lock.opened', () => {
+      unlinkSync(path);
+      other = take(path);
+    });
+    // We hold the removed inode; the name belongs to the other one.
+    expect(acquireKeptLock(path, { ...asMyself(), failpoints })).toEqual({ kind: 'busy' });
+    expect(other?.prove()).toEqual({ kind: 'held' });
+    other?.release();
+  });
+
+  it('a name that is replaced again and again is unknown, not owned', () => {
+    const path = join(privateDir(), 'owner.lock');
+    const failpoints = { hit: (name: string) => name === 'lock.ofd-locked' && unlinkSync(path) };
+    expect(() => acquireKeptLock(path, { ...asMyself(), failpoints })).toThrow(
+      expect.objectContaining({ code: 'ownership-unknown' }),
+    );
+  });
+
+  it.each([
+    ['flock', tryFlock],
+    ['OFD lock', tryOfdLock],
+  ])('is busy while somebody holds only the %s', (_name, takeOne) => {
+    const path = join(privateDir(), 'owner.lock');
+    const fd = openSync(path, 'a+', 0o600);
+    expect(takeOne(fd)).toBe('locked');
+    expect(acquireKeptLock(path, asMyself())).toEqual({ kind: 'busy' });
+    closeSync(fd);
+    take(path).release();
+  });
+
+  it('a holder whose record cannot be written holds nothing', () => {
+    const path = join(privateDir(), 'owner.lock');
+    const failpoints = failAt('lock.verified', () => {
+      throw errnoError('EIO');
+    });
+    expect(() => acquireKeptLock(path, { ...asMyself(), failpoints })).toThrow(/EIO/);
+    expect(viewLock(path).state).toBe('free');
+    expect(() => acquireKeptLock(path, asMyself({ ownerId: 'x'.repeat(5000) }))).toThrow(
+      /record too large/,
+    );
+    take(path).release();
   });
 
   it('is not proved after release', () => {
