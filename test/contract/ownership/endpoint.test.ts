@@ -157,7 +157,7 @@ describe('publishing an endpoint', () => {
   it.each([
     ['a regular file', (path: string) => writeFileSync(path, 'x')],
     ['a directory', (path: string) => mkdirSync(path)],
-    ['a dangling link', (path: string) => symlinkSync('/nonexistent', path)],
+    ['a dangling link', (path: string) => symlinkSync(`${path}.nowhere`, path)],
     ['a FIFO', (path: string) => execFileSync('mkfifo', [path])],
   ])('refuses %s at the canonical path by name, and leaves it', async (_what, plant) => {
     const request = options(privateDir());
@@ -212,6 +212,27 @@ describe('publishing an endpoint', () => {
           renameSync(`${request.path}.rival`, path);
           return { kind: 'not-serving', because: 'ECONNREFUSED' };
         }
+        return probeEndpoint(path, systemClock);
+      },
+    });
+    expect(outcome).toEqual({ kind: 'occupied', pid: process.pid });
+    expect(await greeting(request.path)).toBe('rival');
+  });
+
+  it('race 5: a rival that appears right after the second look is not renamed over', async () => {
+    const request = options(privateDir());
+    const dead = makeServer('dead');
+    await listen(dead, `${request.path}.bound`);
+    renameSync(`${request.path}.bound`, request.path);
+    const rival = makeServer('rival');
+    await listen(rival, `${request.path}.rival`);
+    let asked = 0;
+    const outcome = await publishEndpoint({
+      ...request,
+      probe: async (path) => {
+        asked++;
+        if (asked === 2) renameSync(`${request.path}.rival`, path);
+        if (asked <= 2) return { kind: 'not-serving', because: 'ECONNREFUSED' };
         return probeEndpoint(path, systemClock);
       },
     });

@@ -220,8 +220,14 @@ describe('a kept lock', () => {
 describe('hostile lock files (H, I17): refused or taken in bounded time, never followed', () => {
   const cases: [string, (path: string) => void][] = [
     ['a directory', (path) => mkdirSync(path)],
-    ['a dangling link', (path) => symlinkSync('/nonexistent', path)],
-    ['a link to a file', (path) => symlinkSync('/etc/hostname', path)],
+    ['a dangling link', (path) => symlinkSync(`${path}.nowhere`, path)],
+    [
+      'a link to a file',
+      (path) => {
+        writeFileSync(`${path}.file`, 'x');
+        symlinkSync(`${path}.file`, path);
+      },
+    ],
     ['a link to itself', (path) => symlinkSync(path, path)],
     ['a link to /dev/zero', (path) => symlinkSync('/dev/zero', path)],
     ['a FIFO', (path) => execFileSync('mkfifo', [path])],
