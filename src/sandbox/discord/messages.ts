@@ -20,12 +20,14 @@ import {
   MESSAGE,
   type MessageRecord,
 } from './records.ts';
-import { pingsOf, textFaults } from './text.ts';
+import { pingsOf, previewedLink, textFaults } from './text.ts';
 import type { Threads } from './threads.ts';
 import { emojiJson, memberWithUserJson, messageJson } from './wire.ts';
 
 /** "The past few minutes" of enforce_nonce; undocumented, so the shorter reading. */
 const NONCE_WINDOW_MS = 180_000;
+/** How long the platform takes to look at a link; undocumented. */
+const PREVIEW_MS = 700;
 const NONCES_MAX = 5_000;
 
 export interface PostOptions {
@@ -118,7 +120,32 @@ export class Messages {
     channel.messageCount += 1;
     if (options.onlyFor === undefined) this.#threads.touched(channel, options.authorId);
     this.#announce('MESSAGE_CREATE', message);
+    this.#previewLater(message);
     return message;
+  }
+
+  /** A link's preview comes after its message, as an update that is no edit. */
+  #previewLater(message: MessageRecord): void {
+    const guild = this.#guild;
+    const { content } = message;
+    const url = previewedLink(content);
+    const suppressed = (message.flags & FLAG.SUPPRESS_EMBEDS) !== 0;
+    const channel = guild.channels.get(message.channelId);
+    if (url === undefined || suppressed || !guild.may(message.authorId, 'EMBED_LINKS', channel))
+      return;
+    const timer = guild.core.clock.timer(PREVIEW_MS, () => {
+      // Gone, or edited since: the edit asked for its own preview.
+      if (guild.findMessage(message.channelId, message.id)?.content !== content) return;
+      this.preview(message, url);
+    });
+    timer.unref();
+  }
+
+  preview(message: MessageRecord, url: string): void {
+    const others = message.embeds.filter((embed) => embed['type'] !== 'link');
+    const card = { type: 'link', url, title: 'Example', description: 'A page' };
+    message.embeds = [...others, card];
+    this.#announce('MESSAGE_UPDATE', message);
   }
 
   /**
@@ -363,6 +390,7 @@ export class Messages {
     message.editedMs = this.#guild.core.clock.wallMs();
     if (draft.content !== undefined) this.#mention(message, draft, undefined, target);
     this.#announce('MESSAGE_UPDATE', message);
+    this.#previewLater(message);
     return message;
   }
 
@@ -395,7 +423,9 @@ export class Messages {
       repliedUser: false,
     });
     message.mentionIds = pings.users.filter((id) => this.#guild.users.has(id));
+    message.embeds = message.embeds.filter((embed) => embed['type'] !== 'link');
     this.#announce('MESSAGE_UPDATE', message);
+    this.#previewLater(message);
   }
 
   /** @throws {ApiError} 50001, 50013. */

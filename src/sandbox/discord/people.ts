@@ -17,6 +17,7 @@ import {
 } from './records.ts';
 import { directChannel, type Services } from './routes.ts';
 import { isSnowflake } from './snowflake.ts';
+import { previewedLink } from './text.ts';
 import { memberWithUserJson } from './wire.ts';
 
 export class People {
@@ -153,15 +154,13 @@ export class People {
     });
   }
 
-  /** The link preview of a message arrives later: MESSAGE_UPDATE that is no edit. */
+  /** The preview arrives now, whether there is a link or not. */
   unfurl(fields: Fields): void {
     const message = this.message(fields);
-    const url = /https?:\/\/\S+/.exec(message.content)?.[0] ?? 'https://example.com/';
-    message.embeds = [
-      ...message.embeds,
-      { type: 'link', url, title: 'Example', description: 'A page' },
-    ];
-    this.#services.messages.announceUpdate(message);
+    this.#services.messages.preview(
+      message,
+      previewedLink(message.content) ?? 'https://example.com/',
+    );
   }
 
   // Threads.

@@ -59,7 +59,11 @@ export type TextBlock =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'fence'; readonly language: string; readonly text: string };
 
-/** Splits content into prose and fences as the client does. An unclosed fence is prose. */
+/**
+ * Splits content into prose and fences as the client does. An unclosed fence is prose. Of a fence's
+ * text the newlines of its two marks are left out; further empty lines at its ends, which clients
+ * hide, are kept: they were sent.
+ */
 export function blocksOf(content: string): readonly TextBlock[] {
   const blocks: TextBlock[] = [];
   const fence = /```(?:([A-Za-z0-9_+.#-]+)\n)?([\s\S]*?)```/g;
@@ -67,7 +71,8 @@ export function blocksOf(content: string): readonly TextBlock[] {
   for (const match of content.matchAll(fence)) {
     if (match[2] === undefined || match[2] === '') continue;
     addText(blocks, content.slice(from, match.index));
-    blocks.push({ kind: 'fence', language: match[1] ?? '', text: fenceText(match[2]) });
+    const text = match[1] === undefined ? match[2].replace(/^\n/, '') : match[2];
+    blocks.push({ kind: 'fence', language: match[1] ?? '', text: text.replace(/\n$/, '') });
     from = match.index + match[0].length;
   }
   addText(blocks, content.slice(from));
@@ -77,11 +82,6 @@ export function blocksOf(content: string): readonly TextBlock[] {
 function addText(blocks: TextBlock[], text: string): void {
   const shown = text.replace(/^\n/, '').replace(/\n$/, '');
   if (shown !== '') blocks.push({ kind: 'text', text: shown });
-}
-
-/** A fence shows neither the newline after its opening nor the one before its end. */
-function fenceText(text: string): string {
-  return text.replace(/^\n/, '').replace(/\n$/, '');
 }
 
 const SGR = /\u001b\[([0-9;]*)m/g;
@@ -131,6 +131,16 @@ function isoMinute(secs: number): string {
   return isoTime(secs * 1000)
     .slice(0, 16)
     .replace('T', ' ');
+}
+
+/** The first address the client would make a preview of: not in code, not in `<…>`. */
+export function previewedLink(content: string): string | undefined {
+  const prose = blocksOf(content)
+    .map((block) => (block.kind === 'text' ? block.text : ''))
+    .join('\n')
+    .replaceAll(/(`{1,2})[^`]+?\1/g, '')
+    .replaceAll(/<https?:\/\/[^>\s]+>/g, '');
+  return /https?:\/\/[^\s<>]+/.exec(prose)?.[0];
 }
 
 /** What is wrong with a bot's text that Discord would show as garbage rather than refuse. */

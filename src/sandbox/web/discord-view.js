@@ -151,7 +151,7 @@ function Conversation({ id, person, mobile, placeholder, channel, go }) {
       ${notes.map((note) => html`<p class="note" key=${note.atMs}>⚠ ${note.text} <small>Only visible to you</small></p>`)}
     <//>
     ${replying !== undefined && html`<div class="replying">Replying to <b>${replying.author}</b> <button onClick=${() => setReplying(undefined)} aria-label="Stop replying">✕</button></div>`}
-    <${Composer} placeholder=${placeholder} send=${send} hint=${(text) => commandHint(text, commands)} />
+    <${Composer} placeholder=${placeholder} upload=${(file) => control('discord/type', { user: person, channel: id, text: '', files: [file] })} send=${send} hint=${(text) => commandHint(text, commands)} />
   `;
 }
 

@@ -133,12 +133,16 @@ function span(text, style, mobile) {
   return mobile ? text : html`<span class=${styleClass(style)}>${text}</span>`;
 }
 
+/** Clients hide empty lines at either end of a fence. */
+function fence(block, mobile) {
+  const text = block.text.replaceAll(/^\n+|\n+$/g, '');
+  return html`<pre class="fence"><code>${block.language === 'ansi' ? ansi(text, mobile) : text}</code></pre>`;
+}
+
 export function discordBlocks(blocks, names, mobile) {
   return blocks.map((block) =>
     block.kind === 'fence'
-      ? html`<pre class="fence"><code>${
-          block.language === 'ansi' ? ansi(block.text, mobile) : block.text
-        }</code></pre>`
+      ? fence(block, mobile)
       : html`<div class="prose">${discordProse(block.text, names)}</div>`,
   );
 }

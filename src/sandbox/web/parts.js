@@ -97,7 +97,7 @@ function sizeText(bytes) {
 }
 
 /** The box to type in. Enter sends, Shift+Enter breaks the line; a refusal is said below. */
-export function Composer({ placeholder, send, hint, initial, cancel }) {
+export function Composer({ placeholder, send, hint, initial, cancel, upload }) {
   const [text, setText] = useState(initial ?? '');
   const [problem, setProblem] = useState(undefined);
   const [busy, setBusy] = useState(false);
@@ -129,6 +129,17 @@ export function Composer({ placeholder, send, hint, initial, cancel }) {
     event.preventDefault();
     submit();
   };
+  const attach = async (event) => {
+    const [file] = event.currentTarget.files;
+    event.currentTarget.value = '';
+    if (file === undefined) return;
+    try {
+      await upload({ name: file.name, base64: await base64Of(file) });
+      setProblem(undefined);
+    } catch (error) {
+      setProblem(error.message);
+    }
+  };
   return html`<form class="composer" onSubmit=${(event) => {
     event.preventDefault();
     submit();
@@ -136,6 +147,7 @@ export function Composer({ placeholder, send, hint, initial, cancel }) {
     ${problem !== undefined && html`<p class="problem" role="alert">${problem}</p>`}
     ${hint !== undefined && hint(text) !== undefined && html`<div class="hint">${hint(text)}</div>`}
     <div class="row">
+      ${upload !== undefined && html`<label class="attach" title="Attach a file"><input type="file" aria-label="Attach a file" onChange=${attach} />+</label>`}
       <textarea ref=${field} rows="1" value=${text} placeholder=${placeholder} aria-label=${placeholder} autocapitalize="off" autocomplete="off" spellcheck=${false}
         onInput=${(event) => {
           setText(event.currentTarget.value);
@@ -144,6 +156,15 @@ export function Composer({ placeholder, send, hint, initial, cancel }) {
       <button type="submit" aria-label="Send" disabled=${text.trim() === ''}>➤</button>
     </div>
   </form>`;
+}
+
+function base64Of(file) {
+  return new Promise((resolve, reject) => {
+    const reader = new FileReader();
+    reader.onload = () => resolve(reader.result.slice(reader.result.indexOf(',') + 1));
+    reader.onerror = () => reject(reader.error);
+    reader.readAsDataURL(file);
+  });
 }
 
 /** A modal. `submit(values)` may reject; what it says stands above the buttons. */

@@ -128,7 +128,7 @@ function Conversation({ channel, thread, person, placeholder, go }) {
           : html`<${SlackMessage} key=${message.ts} message=${message} before=${list[index - 1]} ...${shared} />`,
       )}
     <//>
-    <${Composer} placeholder=${placeholder} send=${send} />
+    <${Composer} placeholder=${placeholder} send=${send} upload=${(file) => control('slack/upload', { user: person, channel, ...file, ...(thread === undefined ? {} : { thread_ts: thread }) })} />
   `;
 }
 

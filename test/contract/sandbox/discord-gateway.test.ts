@@ -265,8 +265,12 @@ test('point 41: events come twice, out of order, late or never', async () => {
 
 test('point 41: a resolved embed is an update without an edit; a revived thread is updated before its message', async () => {
   const { gateway } = await ready();
+  await box.typed(
+    'alice',
+    'ops',
+    'no preview of `https://example.com/c` nor <https://example.com/d>',
+  );
   const id = await box.typed('alice', 'ops', 'see https://example.com/a');
-  await box.control('unfurl', { messageId: id });
   const update = (await gateway.event('MESSAGE_UPDATE')).d;
   expect(update).toMatchObject({ id, edited_timestamp: null, embeds: [{ type: 'link' }] });
   await box.control('edit', { user: 'alice', messageId: id, text: 'edited' });

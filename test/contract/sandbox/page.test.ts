@@ -94,6 +94,12 @@ test('a person types into a Discord thread and reads live edits, at a desk', asy
   await page.getByRole('button', { name: 'Desktop client' }).click();
   await pane.locator('pre .fg-r').waitFor({ state: 'detached' });
   await page.getByRole('button', { name: 'Phone client' }).click();
+  await pane.getByLabel('Attach a file').setInputFiles({
+    name: 'notes.txt',
+    mimeType: 'text/plain',
+    buffer: Buffer.from('hello'),
+  });
+  await pane.getByText('notes.txt').waitFor();
   await page.screenshot({ path: join(pictures, 'sandbox-discord.png') });
 });
 
