@@ -1,7 +1,7 @@
 // The Discord adapter: the port in terms of REST and the gateway. It translates and classifies; it
 // schedules, repeats and remembers nothing (the outbox does).
 
-import type { Clock } from '../../base/clock.ts';
+import type { Clock, Timer } from '../../base/clock.ts';
 import { errorText } from '../../base/errors.ts';
 import type { Log } from '../../base/log.ts';
 import { Mailbox } from '../../base/mailbox.ts';
@@ -70,6 +70,8 @@ const HELLO_WITHIN_MS = 30_000;
 /** Heartbeats come every 41 s. */
 const SILENCE_MS = 120_000;
 const OPEN_GAP_MS = 5_000;
+/** Status shows when something last arrived: this often it is brought up to date. */
+const HEALTH_EVERY_MS = 10_000;
 /** "The past few minutes", says Discord; two of them are trusted. */
 const NONCE_WINDOW_MS = 120_000;
 const REQUESTS_PER_SECOND = 50;
@@ -114,6 +116,8 @@ export class DiscordPlatform implements ChatPlatform {
   #guildMissing = false;
   #fatalSaid = false;
   #registered = false;
+  #health = { healthy: false, reason: 'starting' };
+  #report: Timer | undefined;
 
   constructor(options: DiscordOptions) {
     const { clock, config, log, random } = options;
@@ -173,12 +177,14 @@ export class DiscordPlatform implements ChatPlatform {
 
   async start(events: PlatformEvents): Promise<void> {
     this.#events = events;
+    this.#reportHealth();
     this.#gateway.start();
   }
 
   async stop(): Promise<void> {
     this.#stopping.abort();
     this.#events = undefined;
+    this.#report?.cancel();
     this.#gateway.stop();
   }
 
@@ -301,7 +307,16 @@ export class DiscordPlatform implements ChatPlatform {
     return this.#blankSeen ? 'MESSAGE_CONTENT intent missing: messages arrive empty' : 'connected';
   }
 
+  #reportHealth(): void {
+    this.#report = this.#clock.timer(HEALTH_EVERY_MS, () => {
+      this.#sayHealth(this.#health.healthy, this.#health.reason);
+      this.#reportHealth();
+    });
+    this.#report.unref();
+  }
+
   #sayHealth(healthy: boolean, reason: string): void {
+    this.#health = { healthy, reason };
     this.#events?.health({
       healthy,
       reason,

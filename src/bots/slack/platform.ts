@@ -3,7 +3,7 @@
 
 import { App } from '@slack/bolt';
 import { Backoff } from '../../base/backoff.ts';
-import type { Clock } from '../../base/clock.ts';
+import type { Clock, Timer } from '../../base/clock.ts';
 import { errorText } from '../../base/errors.ts';
 import type { Log } from '../../base/log.ts';
 import type { Random } from '../../base/random.ts';
@@ -79,6 +79,8 @@ const EMOJI: Readonly<Record<Reaction, string>> = {
 };
 /** What is sent with every message: nothing in it is parsed, linked or unfurled. */
 const INERT = { parse: 'none', link_names: false, unfurl_links: false, unfurl_media: false };
+/** Status shows when something last arrived: this often it is brought up to date. */
+const HEALTH_EVERY_MS = 10_000;
 /** Two sockets of ours, and one that is being replaced. */
 const OWN_SOCKETS_MAX = 3;
 
@@ -104,6 +106,8 @@ export class SlackPlatform implements ChatPlatform {
   #wasHealthy = false;
   #connectionsSeen: number | undefined;
   #fatalSaid = false;
+  #health = { healthy: false, reason: 'starting' };
+  #report: Timer | undefined;
 
   constructor(options: SlackOptions) {
     this.#config = options.config;
@@ -139,6 +143,7 @@ export class SlackPlatform implements ChatPlatform {
 
   async start(events: PlatformEvents): Promise<void> {
     this.#events = events;
+    this.#reportHealth();
     this.#logIn().catch((error: unknown) => {
       if (!this.#stopping.signal.aborted) this.#fatal(`cannot start: ${errorText(error)}`);
     });
@@ -147,6 +152,7 @@ export class SlackPlatform implements ChatPlatform {
   async stop(): Promise<void> {
     this.#stopping.abort();
     this.#events = undefined;
+    this.#report?.cancel();
     await this.#receiver?.stop();
   }
 
@@ -358,7 +364,16 @@ export class SlackPlatform implements ChatPlatform {
     return `connected, but Slack counts ${seen} sockets: another program may use this app token and take events away`;
   }
 
+  #reportHealth(): void {
+    this.#report = this.#clock.timer(HEALTH_EVERY_MS, () => {
+      this.#sayHealth(this.#health.healthy, this.#health.reason);
+      this.#reportHealth();
+    });
+    this.#report.unref();
+  }
+
   #sayHealth(healthy: boolean, reason: string): void {
+    this.#health = { healthy, reason };
     this.#events?.health({
       healthy,
       reason,

@@ -359,6 +359,18 @@ describe('what only Discord has', () => {
     await recorder.act('message', (one) => one.messageId === id);
   });
 
+  it('takes heartbeats for traffic, so that a quiet guild is not a dead connection', async () => {
+    const { sandbox, info } = await sandboxAlone();
+    await sandbox.control('discord/settings', { heartbeatMs: 500 });
+    const { recorder } = await startOn(info);
+    await until('connected', () => recorder.connectedCount > 0);
+    const first = recorder.healths.at(-1)?.lastEventAtMonotonicMs ?? 0;
+    await until('a later sign of life', () => {
+      const last = recorder.healths.at(-1)?.lastEventAtMonotonicMs ?? 0;
+      return last > first + 1_000;
+    });
+  });
+
   it('acknowledges a button by itself when the claim takes for ever', async () => {
     const { platform, channel, recorder, sandbox, press } = await harness();
     const posted = await platform.post({

@@ -6,6 +6,7 @@ import { seededRandom } from '../../../src/base/random.ts';
 import { systemClock } from '../../../src/base/system-clock.ts';
 import type { ThreadRoot } from '../../../src/bots/chat-platform.ts';
 import { type SlackConfig, SlackPlatform } from '../../../src/bots/slack/platform.ts';
+import { openSocket } from '../../../src/bots/slack/socket.ts';
 import { type Sandbox, startSandbox } from '../../../src/sandbox/sandbox.ts';
 import type { SlackOptions as SlackSandboxOptions } from '../../../src/sandbox/slack/options.ts';
 import { PlatformRecorder, until } from '../../support/platform-recorder.ts';
@@ -412,6 +413,41 @@ describe('what only Slack has', () => {
     const waiting = sandbox.core.clock.wallMs() + 1_500;
     await until('the answer', () => sandbox.core.clock.wallMs() > waiting);
     expect(await sandbox.control('slack/sockets')).toMatchObject({ open: [] });
+  });
+
+  it('takes pings for traffic, so that a quiet channel is not a dead one', async () => {
+    const sandbox = await startSandbox({
+      clock: systemClock,
+      random: seededRandom(3),
+      slack: { pingIntervalMs: 100 },
+    });
+    open.push(sandbox);
+    let traffic = 0;
+    let ready = 0;
+    const connection = openSocket(
+      {
+        appToken: sandbox.slack.appToken,
+        apiUrl: sandbox.slack.apiUrl,
+        fetch,
+        clock: systemClock,
+        onEnvelope: () => undefined,
+        onHello: () => undefined,
+      },
+      {
+        ready: () => {
+          ready += 1;
+        },
+        traffic: () => {
+          traffic += 1;
+        },
+        unsettled: () => undefined,
+        down: () => undefined,
+      },
+    );
+    open.push({ close: async () => connection.discard() });
+    await until('hello', () => ready === 1);
+    const atHello = traffic;
+    await until('five pings', () => traffic >= atHello + 5);
   });
 
   it('breaks no rule of Slack in all of this', async () => {
