@@ -28,7 +28,8 @@ const CLIENTS_MAX = 1_024;
 /** Steps of `end`: hang up, then TERM, then KILL. */
 const END_GRACE_MS = 2_000;
 const READ_BYTES_MAX = 4 * 1024 * 1024;
-const SWEEP_MS = 5_000;
+const IDLE_LOOK_MS = 1_000;
+const SWEEP_EVERY = 5;
 const RETRY_AFTER_MS = 200;
 /** How long a hand-over waits for input under way. */
 const INPUT_DRAIN_MS = 1_000;
@@ -58,6 +59,7 @@ export class Host implements SessionViews {
   readonly #leases = new SizeLeases();
   #idleSinceMs: number | undefined;
   #leaving = false;
+  #looks = 0;
 
   constructor(ports: HostPorts) {
     this.#ports = ports;
@@ -175,9 +177,11 @@ export class Host implements SessionViews {
     switch (request.op) {
       case 'input':
         return { outcome: await session.input(request) };
-      case 'resize':
-        this.#leases.take(session, holderOf(from, session), request);
-        return await session.resize(request.cols, request.rows);
+      case 'resize': {
+        const size = this.#leases.take(session, holderOf(from, session), request);
+        await session.resize(size.cols, size.rows);
+        return null;
+      }
       case 'signal':
         await this.#signal(session, request.signal, 'foreground');
         return null;
@@ -408,9 +412,10 @@ export class Host implements SessionViews {
   }
 
   #sweepLater(): void {
-    this.#ports.clock.timer(SWEEP_MS, () => {
+    this.#ports.clock.timer(IDLE_LOOK_MS, () => {
       if (this.#leaving) return;
-      this.#ports.sessions.sweep();
+      this.#looks += 1;
+      if (this.#looks % SWEEP_EVERY === 0) this.#ports.sessions.sweep();
       this.#exitWhenIdle();
       this.#sweepLater();
     });

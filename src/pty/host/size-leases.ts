@@ -19,12 +19,18 @@ export class SizeLeases {
   /** Per session, the latest last. The first is what it had before anyone came. */
   readonly #leases = new WeakMap<object, Lease[]>();
 
-  /** `holder` wants this size now. A session itself as holder stands for nobody in particular. */
-  take(session: Sized, holder: object, size: Size): void {
+  /**
+   * `holder` wants this size. A session itself as holder stands for nobody in particular: its size
+   * counts when no client is left.
+   * @returns the size that holds now
+   */
+  take(session: Sized, holder: object, size: Size): Size {
     const leases = this.#leases.get(session) ?? [{ holder: session, size: session.size }];
     const others = leases.filter((lease) => lease.holder !== holder);
     const next = { holder, size: { cols: size.cols, rows: size.rows } };
-    this.#leases.set(session, holder === session ? [next, ...others] : [...others, next]);
+    const all = holder === session ? [next, ...others] : [...others, next];
+    this.#leases.set(session, all);
+    return all.at(-1)?.size ?? size;
   }
 
   /** The size to go back to, when the one that leaves decided it. */
