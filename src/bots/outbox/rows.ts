@@ -21,6 +21,8 @@ export interface NoticeBody {
   readonly screen?: boolean;
   /** May still be revised: not sealed before it is revised without this. */
   readonly keep?: boolean;
+  /** Not shown: what a button of this message refers to. JSON of the bridge. */
+  readonly data?: unknown;
 }
 
 /** What may be attached. The words are ours; bytes are made when the call is made. */
