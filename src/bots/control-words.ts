@@ -14,7 +14,6 @@ export const CONTROL_WORDS = {
   tail: 'the last lines: `!tail 50`',
   grep: 'lines that match: `!grep error`',
   log: 'everything printed so far, as a file',
-  mode: 'how output is shown: `!mode auto`, `log` or `screen`',
   quiet: 'no pings from this thread: `!quiet on`, `!quiet off`',
   size: 'size of the terminal: `!size 80x24`',
   status: 'state of the session',

@@ -106,7 +106,7 @@ class Gateway implements Connection {
       if (waitMs > 0) {
         this.#hooks.down({
           kind: 'lost',
-          reason: 'the identifies of this day are used up',
+          reason: 'Discord asks to wait before the next connection',
           atLeastMs: waitMs,
         });
         return;
@@ -138,6 +138,8 @@ class Gateway implements Connection {
   /** Discord counts identifies over all our restarts: the one budget that survives a crash loop. */
   async #identifyWait(): Promise<number> {
     const answer = await this.#options.rest.call('GET', '/gateway/bot');
+    // Logging in asks the same route at once: a limit met here must not be run into again.
+    if (answer.kind === 'refused' && answer.retryAfterMs !== undefined) return answer.retryAfterMs;
     if (answer.kind !== 'ok') return 0;
     const limit = fieldsOf(answer.value['session_start_limit']);
     const remaining = numberField(limit, 'remaining');
