@@ -40,6 +40,8 @@ export interface ServiceEnvironment {
   /** The store as state.json last recorded it; undefined: there was none. */
   readonly knownStore: StoreMarker | undefined;
   readonly machineName: string;
+  /** Absolute path of the program that runs bundles. */
+  readonly interpreter: string;
   readonly programVersion: string;
   readonly self: { readonly pid: number; readonly uid: number };
   readonly clock: Clock;
@@ -116,6 +118,7 @@ async function start(kind: Kind, build: ServiceBuilder): Promise<DaemonExit> {
           env: process.env,
           bundles: bundleDirectory(),
           machineName: hostname(),
+          interpreter: process.execPath,
           programVersion,
           self,
           clock: systemClock,
