@@ -23,6 +23,8 @@ import { threadCommands } from './thread-commands.ts';
 export interface ThreadParts {
   readonly platform: ChatPlatform;
   readonly policy: AccessPolicy;
+  /** Our own tokens: masked wherever a program prints them. */
+  readonly secrets: readonly string[];
 }
 
 export function policyOf(space: string, channels: readonly string[], access: Access): AccessPolicy {
@@ -121,7 +123,11 @@ export class ThreadService implements ChatService {
     const { platform, policy } = this.#parts;
     const { clock, random, log } = context;
     const scheduler = new Scheduler({ kind: platform.kind, clock, memory: memoryOf(store) });
-    const redact = createRedactor(config.redactPatterns);
+    const redact = createRedactor({
+      secrets: this.#parts.secrets,
+      patterns: config.redactPatterns,
+      shapes: true,
+    });
     return new ThreadRegistry({
       platform,
       host,

@@ -25,6 +25,7 @@ await runDaemonMain('discord', async (environment) => {
   return {
     service: new ThreadService(environment, {
       platform,
+      secrets: [token.reveal()],
       policy: policyOf(discord.guildId, discord.channels, discord.access),
     }),
     tokenHashes: [tokenHash(discord.apiUrl, token)],

@@ -29,6 +29,7 @@ await runDaemonMain('slack', async (environment) => {
   return {
     service: new ThreadService(environment, {
       platform,
+      secrets: [botToken.reveal(), appToken.reveal()],
       policy: policyOf(slack.teamId, slack.channels, slack.access),
     }),
     tokenHashes: [tokenHash(slack.apiUrl, botToken), tokenHash(slack.apiUrl, appToken)],
