@@ -64,8 +64,8 @@ async function countOf(sandbox: Sandbox, target: string): Promise<number> {
 
 test('S1: disconnect() during a pending reconnect kills the process with a rejection of undefined', async () => {
   const sandbox = await calm();
-  // The reconnect stays pending for 10 s, time enough for a slow machine.
-  const probe = new Probe(sandbox, 'socket', 10_000);
+  // The reconnect stays pending for 5 s, time enough for a slow machine.
+  const probe = new Probe(sandbox, 'socket', 5_000);
   await probe.saw('connected');
   await sandbox.control('slack/sockets/disconnect', { reason: 'refresh_requested' });
   await probe.saw('reconnecting');
