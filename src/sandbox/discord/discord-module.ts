@@ -143,7 +143,7 @@ function serveAttachment(
     named === undefined
       ? undefined
       : findAttachment(services.guild, named.channelId, named.attachmentId);
-  if (found === undefined) {
+  if (found?.bytes === undefined) {
     response.writeHead(404, { 'content-type': 'text/plain' });
     response.end('This content is no longer available.');
     return true;

@@ -12,6 +12,7 @@ import {
   permissionsIn,
 } from './permissions.ts';
 import {
+  type AttachmentRecord,
   CHANNEL,
   type ChannelRecord,
   type MemberRecord,
@@ -23,6 +24,8 @@ import { compareIds, SnowflakeMint } from './snowflake.ts';
 
 /** Messages kept per channel; a long storm must not eat the machine. */
 const MESSAGES_MAX = 20_000;
+/** Bytes of files kept: a storm that uploads for hours must not either. */
+const FILES_MAX_BYTES = 256 * 1024 * 1024;
 
 /** One event for the gateway. */
 export interface Dispatch {
@@ -57,6 +60,8 @@ export class Guild {
   readonly roles = new Map<string, RoleRecord>();
   readonly channels = new Map<string, ChannelRecord>();
   readonly #messages = new Map<string, Map<string, MessageRecord>>();
+  readonly #files: AttachmentRecord[] = [];
+  #fileBytes = 0;
   readonly #listeners = new Set<(event: Dispatch) => void>();
 
   constructor(core: SandboxCore, setup: GuildSetup) {
@@ -206,6 +211,18 @@ export class Guild {
   messages(channelId: string): readonly MessageRecord[] {
     const list = this.#messages.get(channelId);
     return list === undefined ? [] : [...list.values()].sort((a, b) => compareIds(a.id, b.id));
+  }
+
+  /** Counts a new file in; the oldest lose their bytes when all are too many. */
+  keepFile(file: AttachmentRecord): void {
+    this.#files.push(file);
+    this.#fileBytes += file.size;
+    while (this.#fileBytes > FILES_MAX_BYTES) {
+      const oldest = this.#files.shift();
+      if (oldest === undefined) return;
+      this.#fileBytes -= oldest.size;
+      oldest.bytes = undefined;
+    }
   }
 
   removeMessage(channelId: string, id: string): void {

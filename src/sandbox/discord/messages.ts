@@ -283,15 +283,19 @@ export class Messages {
   ): readonly AttachmentRecord[] {
     return draft.files.map((file) => {
       const described = draft.attachments?.find((entry) => String(entry['id']) === file.index);
-      return {
+      const attachment = {
         id: this.#guild.mint.mint(),
         filename: cleanFilename(stringOf(described?.['filename']) ?? file.filename),
         contentType: mediaType(file.filename, file.contentType),
         bytes: file.bytes,
+        size: file.bytes.length,
+        dimensions: imageSize(file.bytes),
         description: stringOf(described?.['description']),
         channelId: channel.id,
         ephemeral,
       };
+      this.#guild.keepFile(attachment);
+      return attachment;
     });
   }
 
@@ -540,6 +544,15 @@ function cleanFilename(name: string): string {
   const base = name.split(/[/\\]/).at(-1) ?? name;
   const cleaned = base.replaceAll(/[^\p{L}\p{N}_.-]+/gu, '_');
   return cleaned === '' ? 'unknown' : cleaned;
+}
+
+/** Width and height of a PNG, as the platform measures them for its previews. */
+function imageSize(
+  bytes: Uint8Array,
+): { readonly width: number; readonly height: number } | undefined {
+  if (bytes.length < 24 || bytes[0] !== 0x89 || bytes[1] !== 0x50) return undefined;
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  return { width: view.getUint32(16), height: view.getUint32(20) };
 }
 
 const MEDIA_TYPES: Readonly<Record<string, string>> = {

@@ -32,6 +32,8 @@ export interface ShownMessage {
   readonly reactions: readonly { readonly emoji: string; readonly users: readonly string[] }[];
   readonly mentions: readonly string[];
   readonly replyTo: string | null;
+  /** What it answers, or what its thread began with. */
+  readonly quote: { readonly author: string; readonly shown: string } | null;
   /** Only this person sees it. */
   readonly onlyFor: string | null;
   readonly threadId: string | null;
@@ -40,6 +42,8 @@ export interface ShownMessage {
 export function shownMessage(guild: Guild, message: MessageRecord): ShownMessage {
   const author = guild.user(message.authorId);
   const v2 = (message.flags & FLAG.COMPONENTS_V2) !== 0;
+  const names = (id: string): string | undefined =>
+    guild.user(id)?.username ?? guild.roles.get(id)?.name ?? guild.channels.get(id)?.name;
   const text = v2 ? displayText(message.components) : message.content;
   return {
     id: message.id,
@@ -71,11 +75,27 @@ export function shownMessage(guild: Guild, message: MessageRecord): ShownMessage
     })),
     mentions: message.mentionIds.map((id) => guild.user(id)?.username ?? id),
     replyTo: message.referenceId ?? null,
+    quote: quoteOf(guild, message, names),
     onlyFor:
       message.onlyFor === undefined
         ? null
         : (guild.user(message.onlyFor)?.username ?? message.onlyFor),
     threadId: (message.flags & FLAG.HAS_THREAD) === 0 ? null : message.id,
+  };
+}
+
+function quoteOf(
+  guild: Guild,
+  message: MessageRecord,
+  names: (id: string) => string | undefined,
+): ShownMessage['quote'] {
+  if (message.referenceId === undefined) return null;
+  const channelId = message.referenceChannelId ?? message.channelId;
+  const target = guild.findMessage(channelId, message.referenceId);
+  if (target === undefined) return null;
+  return {
+    author: guild.user(target.authorId)?.username ?? target.authorId,
+    shown: shownText(target.content, names),
   };
 }
 

@@ -106,7 +106,11 @@ export interface AttachmentRecord {
   readonly id: string;
   readonly filename: string;
   readonly contentType: string | undefined;
-  readonly bytes: Uint8Array;
+  /** Undefined once the sandbox had to make room: a CDN address that no longer works. */
+  bytes: Uint8Array | undefined;
+  readonly size: number;
+  /** Of pictures, in pixels. */
+  readonly dimensions: { readonly width: number; readonly height: number } | undefined;
   readonly description: string | undefined;
   readonly channelId: string;
   readonly ephemeral: boolean;

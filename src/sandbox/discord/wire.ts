@@ -158,27 +158,17 @@ export function threadMemberJson(channel: ChannelRecord, userId: string): Json {
 
 export function attachmentJson(guild: Guild, attachment: AttachmentRecord): Json {
   const url = signedUrl(guild.core, attachment);
-  const size = imageSize(attachment.bytes);
   return {
     id: attachment.id,
     filename: attachment.filename,
-    size: attachment.bytes.length,
+    size: attachment.size,
     url,
     proxy_url: url,
     ...(attachment.contentType === undefined ? {} : { content_type: attachment.contentType }),
     ...(attachment.description === undefined ? {} : { description: attachment.description }),
     ...(attachment.ephemeral ? { ephemeral: true } : {}),
-    ...(size ?? {}),
+    ...(attachment.dimensions ?? {}),
   };
-}
-
-/** Width and height of a PNG, as the platform measures them for its previews. */
-function imageSize(
-  bytes: Uint8Array,
-): { readonly width: number; readonly height: number } | undefined {
-  if (bytes.length < 24 || bytes[0] !== 0x89 || bytes[1] !== 0x50) return undefined;
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  return { width: view.getUint32(16), height: view.getUint32(20) };
 }
 
 /** Own messages, direct messages and messages that mention the bot are never blanked. */

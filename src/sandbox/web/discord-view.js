@@ -67,7 +67,11 @@ function channelTitle(channel) {
 function threadState(open) {
   if (open === undefined) return 'gone';
   if (open.locked) return 'locked';
-  return open.archived ? 'archived' : `${open.members.length} members`;
+  return open.archived
+    ? 'archived'
+    : open.members.length === 1
+      ? '1 member'
+      : `${open.members.length} members`;
 }
 
 function ThreadPane({ open, ...props }) {
@@ -146,7 +150,7 @@ function Conversation({ id, person, mobile, placeholder, channel, go }) {
               await control('discord/edit', { user: person, messageId: message.id, text });
               setEditing(undefined);
             }} /></div>`
-          : html`<${DiscordMessage} key=${message.id} message=${message} before=${messages[index - 1]} all=${messages} ...${shared} />`,
+          : html`<${DiscordMessage} key=${message.id} message=${message} before=${messages[index - 1]} ...${shared} />`,
       )}
       ${notes.map((note) => html`<p class="note" key=${note.atMs}>⚠ ${note.text} <small>Only visible to you</small></p>`)}
     <//>
@@ -158,7 +162,6 @@ function Conversation({ id, person, mobile, placeholder, channel, go }) {
 function DiscordMessage({
   message,
   before,
-  all,
   person,
   names,
   mobile,
@@ -193,10 +196,9 @@ function DiscordMessage({
         ]
       : []),
   ];
-  const quoted = all.find((entry) => entry.id === message.replyTo);
   return html`<${MessageFrame} id=${message.id} author=${message.author} bot=${message.bot} atMs=${message.atMs} edited=${message.edited}
-    follows=${quoted === undefined && follows(before, message)} onlyFor=${message.onlyFor ?? undefined} actions=${message.onlyFor === null ? actions : []}
-    text=${[quoted !== undefined && html`<div class="quoted">↱ <b>${quoted.author}</b> ${quoted.shown.slice(0, 80)}</div>`, contentOf(message, names, mobile)]}>
+    follows=${message.quote === null && before !== undefined && SPOKEN.includes(before.type) && follows(before, message)} onlyFor=${message.onlyFor ?? undefined} actions=${message.onlyFor === null ? actions : []}
+    text=${[message.quote !== null && html`<div class="quoted">↱ <b>${message.quote.author}</b> ${message.quote.shown.slice(0, 80)}</div>`, contentOf(message, names, mobile)]}>
     ${message.embeds.map((embed) => html`<div class="embed"><b>${embed.title}</b><div>${embed.description}</div></div>`)}
     <${Files} files=${message.attachments.map((file) => ({ name: file.filename, size: file.size, url: file.url, type: file.content_type }))} />
     <${Components} list=${message.components} message=${message} act=${act} names=${names} mobile=${mobile} />
@@ -213,7 +215,10 @@ function contentOf(message, names, mobile) {
 
 function systemText(message) {
   if (message.type === 18) return `${message.author} started a thread`;
-  if (message.type === 21) return 'Thread started from a message';
+  if (message.type === 21)
+    return message.quote === null
+      ? 'The first message was deleted'
+      : `${message.quote.author}: ${message.quote.shown}`;
   return message.type === 4
     ? `${message.author} renamed the thread`
     : `System message ${message.type}`;

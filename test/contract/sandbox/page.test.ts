@@ -208,21 +208,22 @@ test('a person types into a Slack thread, on a phone too, and nothing overflows'
     thread_ts: root,
     text: `\`\`\`\n$ npm test\n${'very-long-word-'.repeat(12)}\n\`\`\``,
   });
-  for (const [name, viewport] of [
-    ['sandbox-slack', DESK],
-    ['sandbox-slack-phone', PHONE],
+  for (const [name, viewport, typed] of [
+    ['sandbox-slack', DESK, 'npm test'],
+    ['sandbox-slack-phone', PHONE, 'git status'],
   ] as const) {
     const page = await open(`#/slack/${slack.channel}/${root}`, viewport);
     const pane = page.getByRole('region', { name: 'Thread' });
-    await pane.getByRole('textbox').fill(`from ${name}`);
+    await pane.getByRole('textbox').fill(typed);
     await pane.getByRole('textbox').press('Enter');
-    await pane.getByText(`from ${name}`, { exact: true }).waitFor();
+    await pane.getByText(typed, { exact: true }).waitFor();
+    const output = `$ ${typed}\n ✓ text.test.ts  12 passed\n ✗ gate.test.ts  &lt;expected 3, got 2&gt;\nend of ${typed}`;
     await post('chat.update', {
       channel: slack.channel,
       ts: live,
-      text: `\`\`\`\n$ npm test\n ✓ 12 passed on ${name}\n\`\`\``,
+      text: `\`\`\`\n${output}\n\`\`\``,
     });
-    await pane.getByText(`12 passed on ${name}`).waitFor();
+    await pane.getByText(`end of ${typed}`).waitFor();
     expect(await page.evaluate<number>('document.documentElement.scrollWidth')).toBeLessThanOrEqual(
       viewport.width,
     );
