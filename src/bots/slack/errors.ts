@@ -142,11 +142,6 @@ export function classifyError(error: unknown, method: string): Failure {
   }
 }
 
-/** Nothing but waiting for a person helps: the token is refused. */
-export function isCredentialsCode(code: string): boolean {
-  return CREDENTIALS.has(code);
-}
-
 function classifyCode(data: Readonly<Record<string, unknown>>, method: string): Failure {
   const code = textField(data, 'error') ?? '';
   // The SDK puts a body that is no JSON here: whose answer that was cannot be known.

@@ -371,6 +371,33 @@ describe('what only Discord has', () => {
     });
   });
 
+  it('comes back after Discord could not be reached for a while', async () => {
+    const { recorder, sandbox, say, channel } = await harness();
+    const before = recorder.connectedCount;
+    await sandbox.control('discord/settings', { identifySpacingMs: 0 });
+    await sandbox.control('faults/add', {
+      on: 'discord:GET /gateway/bot',
+      fault: { kind: 'reply', status: 502, body: '<html>' },
+      count: 2,
+    });
+    await sandbox.control('discord/gateway', { action: 'close', code: 4_000 });
+    await until('connected again', () => recorder.connectedCount > before);
+    const id = await say(channel, 'back');
+    await recorder.act('message', (one) => one.messageId === id);
+    expect(recorder.fatalReason).toBeUndefined();
+  });
+
+  it('stops for good when the token is reset while it runs', async () => {
+    const { platform, recorder, sandbox, channel } = await harness();
+    await sandbox.control('discord/resetToken');
+    expect(await until('fatal', () => recorder.fatalReason)).toContain('token');
+    await platform.post(rootRequest(channel, 0));
+    expect(await platform.post(rootRequest(channel, 1))).toMatchObject({
+      kind: 'refused',
+      because: 'credentials',
+    });
+  });
+
   it('acknowledges a button by itself when the claim takes for ever', async () => {
     const { platform, channel, recorder, sandbox, press } = await harness();
     const posted = await platform.post({

@@ -450,6 +450,51 @@ describe('what only Slack has', () => {
     await until('five pings', () => traffic >= atHello + 5);
   });
 
+  it('gives an event that comes twice, late or out of order the keys it had', async () => {
+    const slack = await harness();
+    for (const fault of [{ kind: 'duplicate' }, { kind: 'late', ms: 500 }, { kind: 'reorder' }]) {
+      await slack.sandbox.control('faults/add', { on: 'slack:event', fault });
+    }
+    const ids: string[] = [];
+    for (let turn = 0; turn < 6; turn += 1) ids.push(await slack.say(slack.channel, `n ${turn}`));
+    const typed = await until('all of them', () => {
+      const acts = slack.recorder.acts.flatMap((act) => (act.kind === 'message' ? [act] : []));
+      return new Set(acts.map((act) => act.messageId)).size === ids.length && acts;
+    });
+    const keys = new Set(typed.map((act) => act.dedupeKeys.join(' ')));
+    expect(keys.size).toBe(ids.length);
+    expect(typed.length).toBeGreaterThanOrEqual(ids.length);
+  });
+
+  it('acknowledges a button by itself when the claim takes for ever, and goes on', async () => {
+    const slack = await harness();
+    const posted = await slack.platform.post({
+      place: slack.channel,
+      row: { b: 'b', s: 0 },
+      content: { head: 'x', buttons: [[{ label: 'Esc', action: 'key:esc' }]] },
+    });
+    if (posted.kind !== 'ok') throw new Error(posted.detail);
+    slack.recorder.claim = (act) =>
+      act.kind === 'action' ? new Promise(() => undefined) : Promise.resolve();
+    await slack.press(slack.channel, posted.value.messageId, 'Esc');
+    const id = await slack.say(slack.channel, 'next');
+    await slack.recorder.act('message', (one) => one.messageId === id);
+  });
+
+  it('comes back after Slack answered nothing but errors for a while', async () => {
+    const slack = await harness();
+    await slack.sandbox.control('faults/add', {
+      on: 'slack:apps.connections.open',
+      fault: { kind: 'reply', status: 503, body: '<html>' },
+      count: 2,
+    });
+    await slack.sandbox.control('slack/sockets/drop');
+    await until('connected again', () => slack.recorder.connectedCount === 2);
+    expect(slack.recorder.fatalReason).toBeUndefined();
+    const id = await slack.say(slack.channel, 'back');
+    await slack.recorder.act('message', (one) => one.messageId === id);
+  });
+
   it('breaks no rule of Slack in all of this', async () => {
     const slack = await harness();
     const place = await root(slack);
