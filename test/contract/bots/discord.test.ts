@@ -1,6 +1,6 @@
 // The Discord adapter on the sandbox: the common contract, then what only Discord has.
 
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { silentLog } from '../../../src/base/log.ts';
 import { seededRandom } from '../../../src/base/random.ts';
 import { systemClock } from '../../../src/base/system-clock.ts';
@@ -178,10 +178,10 @@ async function startDiscord(): Promise<DiscordHarness> {
 
 chatPlatformContract('discord', startDiscord);
 
-describe('what only Discord has', () => {
+describe.concurrent('what only Discord has', () => {
   const open: { close(): Promise<void> }[] = [];
 
-  afterEach(async () => {
+  afterAll(async () => {
     for (const one of open.splice(0).reverse()) await one.close();
   });
 

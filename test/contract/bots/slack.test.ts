@@ -1,6 +1,6 @@
 // The Slack adapter on the sandbox: the common contract, then what only Slack has.
 
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { silentLog } from '../../../src/base/log.ts';
 import { seededRandom } from '../../../src/base/random.ts';
 import { systemClock } from '../../../src/base/system-clock.ts';
@@ -159,10 +159,10 @@ async function startSlack(options: SlackSandboxOptions = {}): Promise<SlackHarne
 
 chatPlatformContract('slack', () => startSlack());
 
-describe('what only Slack has', () => {
+describe.concurrent('what only Slack has', () => {
   const open: { close(): Promise<void> }[] = [];
 
-  afterEach(async () => {
+  afterAll(async () => {
     for (const one of open.splice(0).reverse()) await one.close();
   });
 
