@@ -352,10 +352,8 @@ export class TerminalModel {
     });
   }
 
-  /** True when the emulator is not to see it. */
-  #erase(what: number): boolean {
-    // The transcript is chatd's: a program may clear the screen, not what was said.
-    if (what === 3) return true;
+  /** 3J, the scrollback, is not here: there is none to erase, and the transcript is chatd's. */
+  #erase(what: number): false {
     const { x, y } = this.#emulator.core._bufferService.buffer;
     const all = what === 2 || (what === 0 && this.#atHome && x === 0 && y === 0);
     if (!all) return false;
@@ -527,8 +525,6 @@ export class TerminalModel {
       this.#mark(what, this.#cursorLine());
       return true;
     });
-    // The clipboard is nobody's business.
-    core.registerOscHandler(52, () => true);
     core.registerOscHandler(8, (data) => {
       const link = parseLink(data);
       if (link !== undefined) this.#links.open(link.target);
