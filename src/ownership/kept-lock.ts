@@ -20,7 +20,7 @@ import {
 import { dirname } from 'node:path';
 import { ChatdError, errnoCode } from '../base/errors.ts';
 import type { FilesystemVerdict } from '../sys/filesystem.ts';
-import { probeOfdLock, tryFlock, tryOfdLock } from '../sys/locks.ts';
+import { type LockAttempt, probeOfdLock, tryFlock, tryOfdLock } from '../sys/locks.ts';
 import { type Failpoints, noFailpoints } from './failpoints.ts';
 import {
   encodeLockRecord,
@@ -35,6 +35,8 @@ export interface AcquireOptions {
   readonly uid: number;
   readonly record: LockRecord;
   readonly failpoints?: Failpoints;
+  /** For tests: what a second descriptor of the same file finds. */
+  readonly secondLook?: (path: string) => SecondLook;
   /** For tests: what the directory is on. */
   readonly filesystem?: (directory: string) => FilesystemVerdict;
 }
@@ -71,6 +73,7 @@ export function acquireKeptLock(path: string, options: AcquireOptions): AcquireO
       if (!takeBoth(fd, path, failpoints)) return { kind: 'busy' };
       if (!sameInode(fstatSync(fd), lstatOrUndefined(path))) continue;
       failpoints.hit('lock.verified');
+      proveExclusion(fd, path, options.secondLook);
       writeRecord(fd, path, options.record);
       failpoints.hit('lock.record-written');
       kept = true;
@@ -124,6 +127,31 @@ function takeBoth(fd: number, path: string, failpoints: Failpoints): boolean {
     const code = errnoCode(error) ?? 'unknown error';
     throw new ChatdError('capability-missing', `Cannot lock ${path}: ${code}`, { cause: error });
   }
+}
+
+/** What a lock looks like through another open description of its file. */
+export interface SecondLook {
+  readonly inode: Stats;
+  readonly flock: LockAttempt;
+  readonly ofd: 'held' | 'free';
+}
+
+function lookAgain(path: string): SecondLook {
+  const fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  try {
+    return { inode: fstatSync(fd), flock: tryFlock(fd), ofd: probeOfdLock(fd) };
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** A file system that grants every lock, or hides it from others, gives no ownership. */
+function proveExclusion(fd: number, path: string, look = lookAgain): void {
+  const seen = look(path);
+  // Replaced just now: the next proof will say so.
+  if (!sameInode(fstatSync(fd), seen.inode)) return;
+  if (seen.flock === 'busy' && seen.ofd === 'held') return;
+  throw new ChatdError('capability-missing', `Cannot lock ${path}: locks do not exclude here`);
 }
 
 function lstatOrUndefined(path: string): Stats | undefined {

@@ -7,13 +7,19 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  statSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { systemRandom } from '../../../src/base/system-random.ts';
 import { writeFenced } from '../../../src/ownership/fenced-write.ts';
-import { acquireKeptLock, type KeptLock, viewLock } from '../../../src/ownership/kept-lock.ts';
+import {
+  acquireKeptLock,
+  type KeptLock,
+  type SecondLook,
+  viewLock,
+} from '../../../src/ownership/kept-lock.ts';
 import { errnoError, failAt } from '../../support/failpoints.ts';
 import { asMyself } from '../../support/lock-records.ts';
 import { kill, settled, startOwner } from '../../support/owners.ts';
@@ -100,6 +106,18 @@ describe('a file system that cannot lock', () => {
     expect(() =>
       acquireKeptLock(join(directory, 'owner.lock'), { ...asMyself(), failpoints }),
     ).toThrow(expect.objectContaining({ code: 'capability-missing' }));
+  });
+
+  it.each([
+    ['grants every lock', { flock: 'locked', ofd: 'held' }],
+    ['hides locks from others', { flock: 'busy', ofd: 'free' }],
+  ] as const)('is refused when it %s', (_what, seen) => {
+    const path = join(privateDir(), 'owner.lock');
+    const secondLook = (): SecondLook => ({ inode: statSync(path), ...seen });
+    expect(() => acquireKeptLock(path, { ...asMyself(), secondLook })).toThrow(
+      expect.objectContaining({ code: 'capability-missing' }),
+    );
+    expect(viewLock(path).state).toBe('free');
   });
 
   it('is refused when other machines may share it, before anything is created', () => {
