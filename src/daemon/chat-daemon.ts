@@ -14,6 +14,7 @@ import { CHAT_DAEMON_GENERATION } from '../control/generation.ts';
 import type { MachineTime } from '../control/machine-time.ts';
 import { observeNumber } from '../control/observe.ts';
 import { type ParsedState, readState, type StateRecord, tupleOf } from '../control/records.ts';
+import { requireCapabilities } from '../ownership/capabilities.ts';
 import { sweepTemporaries } from '../ownership/fenced-write.ts';
 import { acquireKeptLock, type KeptLock } from '../ownership/kept-lock.ts';
 import type { LockRecord } from '../ownership/lock-record.ts';
@@ -77,6 +78,8 @@ export async function runChatDaemon(options: DaemonOptions): Promise<DaemonExit>
   let lock: KeptLock;
   let before: ParsedState;
   try {
+    // Pid 1 is a second process in every pid namespace.
+    requireCapabilities(options.log, options.self.pid, 1);
     const attempt = await acquire(options);
     if (attempt === undefined) {
       return { code: 20, message: `another process owns ${options.paths.directory}` };

@@ -6,8 +6,9 @@ import { takeAnnouncer } from '../../src/ownership/spawn-ready.ts';
 
 const [, , what = '', path = ''] = process.argv;
 const announcer = takeAnnouncer(process.env);
+// Longer than any test, so that an interrupted run leaves nothing for long.
 const wait = (): void => {
-  setInterval(() => undefined, 1000);
+  setTimeout(() => process.exit(0), 120_000);
 };
 
 const deeds: Record<string, () => void> = {

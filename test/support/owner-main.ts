@@ -80,6 +80,9 @@ async function main(): Promise<void> {
   });
 }
 
+// Longer than any test, so that an interrupted run leaves nothing for long.
+setTimeout(() => process.exit(0), 300_000);
+
 main().catch((error: unknown) => {
   process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
   process.exit(1);

@@ -11,6 +11,7 @@ import { hostPaths } from '../../base/paths.ts';
 import { systemClock } from '../../base/system-clock.ts';
 import { openFileLog } from '../../base/system-log.ts';
 import { systemRandom } from '../../base/system-random.ts';
+import { requireCapabilities } from '../../ownership/capabilities.ts';
 import { type Endpoint, publishEndpoint, sweepScratchNames } from '../../ownership/endpoint.ts';
 import { endpointId } from '../../ownership/endpoint-probe.ts';
 import { acquireKeptLock, type KeptLock } from '../../ownership/kept-lock.ts';
@@ -40,6 +41,7 @@ const paths = hostPaths({ state: options.state, runtime: options.runtime }, uid)
 ensurePrivateDirectory(paths.directory, uid);
 mkdirSync(paths.sessions, { recursive: true, mode: 0o700 });
 const { log, close: closeLog } = openFileLog(paths.hostLog, { process: 'host', pid: process.pid });
+requireCapabilities(log, process.pid, process.ppid);
 const nonce = Buffer.from(systemRandom.bytes(12)).toString('hex');
 const self = ownIncarnation({ pid: process.pid, uid, nonce });
 const instance = `${process.pid}-${nonce}`;

@@ -7,6 +7,7 @@ import type { Log, LogFields } from '../../base/log.ts';
 import { hostPaths } from '../../base/paths.ts';
 import { systemClock } from '../../base/system-clock.ts';
 import { systemRandom } from '../../base/system-random.ts';
+import { requireCapabilities } from '../../ownership/capabilities.ts';
 import { publishEndpoint, sweepScratchNames } from '../../ownership/endpoint.ts';
 import { acquireKeptLock, type KeptLock, viewLock } from '../../ownership/kept-lock.ts';
 import { ensurePrivateDirectory } from '../../ownership/private-directory.ts';
@@ -84,6 +85,7 @@ async function main(): Promise<void> {
   process.on('unhandledRejection', (error) =>
     log.error('keeper.failed', { error: errorText(error) }),
   );
+  requireCapabilities(log, process.pid, process.ppid);
   loadNativePty();
 
   const nonce = Buffer.from(systemRandom.bytes(12)).toString('hex');
