@@ -24,7 +24,6 @@ export type {
   Snapshot,
   TtyState,
 } from './session-values.ts';
-export type { HostSettings, StartOptions } from './start-host.ts';
 
 /** A client of the host of one state directory. Connects, or starts one, when first asked. */
 export function connectHost(options: HostClientOptions): HostControl {

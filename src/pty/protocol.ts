@@ -6,7 +6,7 @@ import * as z from 'zod/mini';
 import { ChatdError } from '../base/errors.ts';
 import { encodeFrame, FRAME_HEADER_BYTES } from '../base/frame-codec.ts';
 import type { View } from '../term/values.ts';
-import type { InputOutcome, SessionInfo, SessionState, Snapshot } from './session-values.ts';
+import type { SessionInfo, SessionState, Snapshot } from './session-values.ts';
 
 /** Versions of this protocol that this code speaks. */
 export const PROTOCOL_MIN = 1;
@@ -230,10 +230,6 @@ export interface AttachResult {
   readonly gap?: { readonly from: number; readonly to: number };
   readonly snapshot?: Snapshot;
   readonly markCount: number;
-}
-
-export interface InputResult {
-  readonly outcome: InputOutcome;
 }
 
 const HOST_KINDS = new Set(['welcome', 'refused', 'ok', 'failed', 'state', 'skip', 'going-away']);

@@ -199,6 +199,7 @@ async function republish(): Promise<void> {
 async function serve(terminals: readonly KeptTerminal[]): Promise<void> {
   const lock = acquire();
   sessions.adopt(terminals);
+  log.info('host.became-reading', { sessions: terminals.length });
   ensurePrivateDirectory(dirname(paths.hostSocket), uid);
   sweepScratchNames(lock, paths.hostSocket);
   const published = await publishEndpoint({

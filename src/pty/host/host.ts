@@ -395,6 +395,7 @@ export class Host implements SessionViews {
     for (const session of this.#ports.sessions.list()) session.stopInput();
     this.#drainInput(clock.monotonicMs() + INPUT_DRAIN_MS, () =>
       workers.stop(() => {
+        log.info('host.stopped-reading');
         for (const session of this.#ports.sessions.list()) session.stop();
         tell();
         // The pipe to the keeper is flushed by the loop's next turns.

@@ -46,9 +46,6 @@ const schema = z.object({
 
 export type SessionRecord = z.infer<typeof schema>;
 
-/** What the keeper holds of it for a host that was killed before it wrote session.json. */
-export type SpawnedRecord = Omit<SessionRecord, 'pid' | 'process' | 'keeper'>;
-
 export function parseSessionRecord(text: string): SessionRecord | undefined {
   try {
     const parsed = schema.safeParse(JSON.parse(text));
