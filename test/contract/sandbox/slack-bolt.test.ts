@@ -13,7 +13,7 @@ async function thread(sandbox: Awaited<ReturnType<SlackBench['sandbox']>>, ts: s
 }
 
 test('a Bolt app logs in, hears a typed message with rich_text, posts, updates, reacts and uploads', async () => {
-  const sandbox = await bench.sandbox();
+  const sandbox = await bench.sandbox({ timeScale: 0.05, slack: { fileShareDelayMs: [5, 10] } });
   const app = bench.bolt(sandbox);
   const heard: Record<string, unknown>[] = [];
   app.message(async ({ message }) => {
@@ -113,7 +113,7 @@ test('a Bolt app logs in, hears a typed message with rich_text, posts, updates, 
 });
 
 test('a button pressed by a person reaches the app, which opens a modal, which is submitted', async () => {
-  const sandbox = await bench.sandbox();
+  const sandbox = await bench.sandbox({ timeScale: 0.05, slack: { fileShareDelayMs: [5, 10] } });
   const app = bench.bolt(sandbox);
   const submitted: unknown[] = [];
   app.action('ask', async ({ ack, body, client }) => {
@@ -175,7 +175,7 @@ test('a button pressed by a person reaches the app, which opens a modal, which i
 });
 
 test('a slash command typed in a channel reaches the app; in a thread the client refuses it', async () => {
-  const sandbox = await bench.sandbox();
+  const sandbox = await bench.sandbox({ timeScale: 0.05, slack: { fileShareDelayMs: [5, 10] } });
   const app = bench.bolt(sandbox);
   const commands: Record<string, unknown>[] = [];
   app.command('/chatd', async ({ ack, command }) => {

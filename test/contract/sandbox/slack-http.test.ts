@@ -7,11 +7,13 @@ import type { MessageView } from '../../../src/sandbox/slack/read-back.ts';
 import type { Violation } from '../../../src/sandbox/violations.ts';
 import { callApi, RawSocket, SlackBench, until } from '../../support/slack-sandbox.ts';
 
+// Sandbox seconds per second: windows pass when a test says so, however slow the machine is.
+const STILL = 0.001;
 const bench = new SlackBench();
 afterEach(() => bench.close());
 
 async function calm(): Promise<Sandbox> {
-  return bench.sandbox({ slack: { rateLimits: 'off' } });
+  return bench.sandbox({ timeScale: STILL, slack: { rateLimits: 'off' } });
 }
 
 async function rules(sandbox: Sandbox): Promise<string[]> {
@@ -136,6 +138,7 @@ test('point 2: unknown methods and bad tokens are answered with 200 and a code',
 
 test('point 3: a missing scope is named, by the kind of the channel; granted ones are in the headers', async () => {
   const sandbox = await bench.sandbox({
+    timeScale: STILL,
     slack: { rateLimits: 'off', scopes: ['chat:write', 'channels:history'] },
   });
   const secret = (await sandbox.control('slack/create-channel', {
@@ -335,7 +338,7 @@ test('point 7: ts are unique and rising per channel, and replies are filed under
 });
 
 test('point 8: text is stored escaped, and what people type passes a client', async () => {
-  const sandbox = await bench.sandbox({ slack: { rateLimits: 'off' } });
+  const sandbox = await bench.sandbox({ timeScale: STILL, slack: { rateLimits: 'off' } });
   const type = async (text: string, more: object = {}) => {
     const sent = await sandbox.control('slack/type', {
       user: 'alice',
@@ -374,7 +377,7 @@ test('point 8: text is stored escaped, and what people type passes a client', as
 
 describe('point 9: rate limits', () => {
   test('a channel takes a burst, then one post a second, others are not affected', async () => {
-    const sandbox = await bench.sandbox({ slack: { postBurst: 3 } });
+    const sandbox = await bench.sandbox({ timeScale: STILL, slack: { postBurst: 3 } });
     const answers = [];
     for (let i = 0; i < 4; i += 1)
       answers.push(
@@ -397,7 +400,7 @@ describe('point 9: rate limits', () => {
   });
 
   test('chat.update is tier 3 for the whole workspace, whatever the channel', async () => {
-    const sandbox = await bench.sandbox();
+    const sandbox = await bench.sandbox({ timeScale: STILL });
     const posted = await callApi(sandbox, 'chat.postMessage', {
       channel: sandbox.slack.channel,
       text: 'x',
@@ -411,19 +414,8 @@ describe('point 9: rate limits', () => {
       });
       statuses.push(status);
     }
-    expect(statuses.filter((status) => status === 200).length).toBeGreaterThanOrEqual(50);
-    // On a slow machine tokens come back while the loop runs: go on until the limit shows.
-    for (let i = 0; i < 500 && !statuses.includes(429); i += 1)
-      statuses.push(
-        (
-          await callApi(sandbox, 'chat.update', {
-            channel: sandbox.slack.channel,
-            ts: posted.body['ts'],
-            text: 'y',
-          })
-        ).status,
-      );
-    expect(statuses).toContain(429);
+    expect(statuses.filter((status) => status === 200).length).toBe(50);
+    expect(statuses.at(-1)).toBe(429);
   });
 
   test('knobs: 429 without a header, as HTML, and 200 rate_limited', async () => {
@@ -496,7 +488,7 @@ describe('point 10: faults of one method', () => {
   });
 
   test('a request lands although its sender has gone, and a hang answers nobody', async () => {
-    const sandbox = await bench.sandbox({ slack: { rateLimits: 'off' } });
+    const sandbox = await bench.sandbox({ timeScale: STILL, slack: { rateLimits: 'off' } });
     const on = 'slack:chat.postMessage';
     await sandbox.control('faults/add', { on, fault: { kind: 'delay', ms: 8_000 } });
     await sandbox.control('faults/add', { on, fault: { kind: 'hang' } });
@@ -555,6 +547,7 @@ describe('point 10: faults of one method', () => {
 describe('point 11: files', () => {
   test('three steps, an answer before the message, shares filled in later, both events', async () => {
     const sandbox = await bench.sandbox({
+      timeScale: STILL,
       slack: { rateLimits: 'off', fileShareDelayMs: [5_000, 5_000] },
     });
     const socket = await RawSocket.ready(bench, sandbox);
