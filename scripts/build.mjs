@@ -4,7 +4,7 @@
 // With name=file only the CLI and those entries are built: tests put fixtures in a daemon's place.
 
 import { existsSync } from 'node:fs';
-import { chmod, cp, mkdir, rm } from 'node:fs/promises';
+import { chmod, cp, mkdir, rm, writeFile } from 'node:fs/promises';
 import { build } from 'esbuild';
 
 const [outdir = 'dist', ...replaced] = process.argv.slice(2);
@@ -74,14 +74,22 @@ const demand = {
     );
   },
 };
+// It is the one CommonJS file: Node reads that at once, without the loader of modules and its trips
+// through the thread pool, which saves a tenth of `node -e 0`.
 const warm = await build({
   ...common,
   entryPoints: { cli: 'src/main.ts' },
+  outExtension: { '.js': '.cjs' },
+  format: 'cjs',
   splitting: false,
   minify: true,
   plugins: [demand],
   metafile: true,
+  define: { 'import.meta.url': '__url' },
+  banner: { js: "const __url = require('node:url').pathToFileURL(__filename).href;" },
 });
+// For whoever runs dist/cli.js by that name.
+await writeFile(`${outdir}/cli.js`, "#!/usr/bin/env node\nimport './cli.cjs';\n");
 await build({
   ...common,
   entryPoints: {
@@ -104,4 +112,4 @@ function checkWarmPath(metafile) {
 }
 if (existsSync('src/sandbox/web'))
   await cp('src/sandbox/web', `${outdir}/web`, { recursive: true });
-if (existsSync(`${outdir}/cli.js`)) await chmod(`${outdir}/cli.js`, 0o755);
+for (const name of ['cli.cjs', 'cli.js']) await chmod(`${outdir}/${name}`, 0o755);

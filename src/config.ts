@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 import { dirname } from 'node:path';
 import { parse, TomlError } from 'smol-toml';
 import * as z from 'zod/mini';
-import { readBounded } from './base/bounded-file.ts';
+import { readBoundedSync } from './base/bounded-file.ts';
 import { ChatdError } from './base/errors.ts';
 import type { Kind } from './base/paths.ts';
 import { lineOf } from './config-lines.ts';
@@ -298,8 +298,8 @@ const HINTS: Readonly<Record<string, Hint>> = {
 };
 
 /** Reads and checks a configuration file. Every problem comes as one line, never as a throw. */
-export async function readConfig(file: string): Promise<ConfigResult> {
-  const read = await readBounded(file, CONFIG_BYTES_MAX);
+export function readConfig(file: string): ConfigResult {
+  const read = readBoundedSync(file, CONFIG_BYTES_MAX);
   if (read.kind === 'absent') return { kind: 'absent', file };
   if (read.kind === 'unusable') {
     const problem = `cannot be read: ${read.because}; expected a regular file of at most 256 KiB`;
@@ -312,8 +312,8 @@ export async function readConfig(file: string): Promise<ConfigResult> {
  * Reads a configuration that must be there.
  * @throws {ChatdError} config-invalid, with one line for each problem.
  */
-export async function loadConfig(file: string): Promise<Config> {
-  const result = await readConfig(file);
+export function loadConfig(file: string): Config {
+  const result = readConfig(file);
   if (result.kind === 'ok') return result.config;
   if (result.kind === 'absent') {
     throw new ChatdError(

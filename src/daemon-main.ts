@@ -76,7 +76,7 @@ async function start(kind: Kind, build: ServiceBuilder): Promise<DaemonExit> {
   });
   const announcer = takeAnnouncer(process.env);
   const paths = resolvePaths(process.env, values.home);
-  const config = await loadConfig(paths.config);
+  const config = loadConfig(paths.config);
   const identity = config.identityOf(kind);
   if (identity === undefined) {
     return { code: 21, message: `off: set [${kind}] enabled = true in ${paths.config}` };

@@ -10,10 +10,10 @@ interface Finding {
 }
 
 export async function runConfigCheck(context: CliContext): Promise<number> {
-  const result = await readConfig(context.paths.config);
+  const result = readConfig(context.paths.config);
   if (result.kind === 'invalid') return printProblems(context, result.problems);
   // Absent: says where the example is.
-  const config = result.kind === 'ok' ? result.config : await loadConfig(context.paths.config);
+  const config = result.kind === 'ok' ? result.config : loadConfig(context.paths.config);
   const findings = await checkSecrets(context, config);
   if (context.json) {
     const problems = findings.map(({ line }) => ({ file: config.file, problem: line }));

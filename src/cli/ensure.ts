@@ -9,7 +9,7 @@ export async function runEnsure(
   options: { readonly noWait: boolean },
 ): Promise<number> {
   const { kinds, named } = kindsOf(word);
-  const config = await optionalConfig(context);
+  const config = optionalConfig(context);
   const results = await Promise.all(
     kinds.map((kind) => controllerOf(context, kind, config).ensure(options)),
   );

@@ -34,7 +34,7 @@ export async function openHost(
   role: HostSurroundings['role'],
   autostart: boolean,
 ): Promise<HostAccess> {
-  const config = await optionalConfig(context);
+  const config = optionalConfig(context);
   const reconnectMs = (config?.attachReconnectSecs ?? RECONNECT_DEFAULT_SECS) * 1000;
   const host = config?.host ?? HOST_DEFAULTS;
   const surroundings = surroundingsOf(context, role, {
@@ -50,7 +50,7 @@ export async function foregroundKeeperOptions(
   context: CliContext,
   startHost: boolean,
 ): Promise<KeeperOptions> {
-  const config = await optionalConfig(context);
+  const config = optionalConfig(context);
   const host = { ...(config?.host ?? HOST_DEFAULTS), idleExitSecs: 'never' as const };
   const start = hostStartOptions(surroundingsOf(context, 'cli', host));
   return { ...keeperOptionsOf(start), startHost };

@@ -15,8 +15,8 @@ import type { CliContext } from './context.ts';
  * The configuration, or undefined when there is none: then nothing is configured.
  * @throws {ChatdError} config-invalid
  */
-export async function optionalConfig(context: CliContext): Promise<Config | undefined> {
-  const result = await readConfig(context.paths.config);
+export function optionalConfig(context: CliContext): Config | undefined {
+  const result = readConfig(context.paths.config);
   if (result.kind === 'ok') return result.config;
   if (result.kind === 'absent') return undefined;
   throw new ChatdError('config-invalid', result.problems.map(problemLine).join('\n'));

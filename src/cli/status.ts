@@ -46,10 +46,8 @@ export async function runStatus(
 ): Promise<number> {
   const { kinds } = kindsOf(word);
   const machine = systemMachineTime();
-  const { config, problem } = await configOrProblem(context);
-  const found = await Promise.all(
-    kinds.map((kind) => statusOf(context, kind, config, machine, options.explain)),
-  );
+  const { config, problem } = configOrProblem(context);
+  const found = kinds.map((kind) => statusOf(context, kind, config, machine, options.explain));
   const host = hostLine(context);
   if (context.json) {
     context.out(JSON.stringify({ kinds: found, host, configProblem: problem ?? null }, null, 2));
@@ -62,27 +60,28 @@ export async function runStatus(
 }
 
 /** Status must also work while the configuration is broken: then it says so and goes on. */
-async function configOrProblem(
-  context: CliContext,
-): Promise<{ readonly config: Config | undefined; readonly problem: string | undefined }> {
+function configOrProblem(context: CliContext): {
+  readonly config: Config | undefined;
+  readonly problem: string | undefined;
+} {
   try {
-    return { config: await optionalConfig(context), problem: undefined };
+    return { config: optionalConfig(context), problem: undefined };
   } catch (error) {
     if (error instanceof ChatdError) return { config: undefined, problem: errorText(error) };
     throw error;
   }
 }
 
-async function statusOf(
+function statusOf(
   context: CliContext,
   kind: Kind,
   config: Config | undefined,
   machine: MachineTime,
   explain: boolean,
-): Promise<KindStatus> {
+): KindStatus {
   const paths = daemonPaths(context.paths.state, kind);
   const identity = config?.identityOf(kind);
-  const seen = await observe(paths);
+  const seen = observe(paths);
   const classification = classify(seen, { identity, generation: CHAT_DAEMON_GENERATION });
   const owner = ownerOf(classification);
   const last = classification.class === 'stopped' ? classification.last : undefined;

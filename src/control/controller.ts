@@ -87,7 +87,7 @@ export class Controller {
 
   async ensure(options: EnsureOptions = {}): Promise<ActionResult> {
     const { kind, configured } = this.#options;
-    const seen = await this.#look();
+    const seen = this.#look();
     if (configured === undefined) {
       return this.#result('ensure', seen, {
         outcome: 'disabled',
@@ -135,10 +135,10 @@ export class Controller {
     return this.#result('reload', seen, report);
   }
 
-  async #look(): Promise<Classification> {
+  #look(): Classification {
     const { configured, generation, paths } = this.#options;
     const expected: Expectation = { identity: configured?.identity, generation };
-    return classify(await observe(paths), expected);
+    return classify(observe(paths), expected);
   }
 
   /** Looks, and waits out one start where it seems that somebody is just starting. */
@@ -146,7 +146,7 @@ export class Controller {
     const { clock } = this.#options;
     const endMs = clock.monotonicMs() + OWNED_MS;
     for (;;) {
-      const seen = await this.#look();
+      const seen = this.#look();
       const mayStart = seen.class === 'malformed' || (seen.class === 'unknown' && seen.starting);
       if (!mayStart || clock.monotonicMs() >= endMs) return seen;
       await clock.sleep(POLL_MS);
@@ -242,7 +242,7 @@ export class Controller {
         clock,
         waitMs: SPAWN_TURN_MS,
         adopt: async () => {
-          const owner = ownerOf(await this.#look());
+          const owner = ownerOf(this.#look());
           return owner === undefined ? undefined : { owner };
         },
         start: async () => ({ started: await this.#options.spawn(ownerId) }),
@@ -325,7 +325,7 @@ export class Controller {
 
   /** What an owner that ended by itself left in its record. */
   async #ended(ownerId: string): Promise<Report> {
-    const seen = await this.#look();
+    const seen = this.#look();
     const last = seen.class === 'stopped' ? seen.last : undefined;
     const cause = last?.ownerId === ownerId ? last.stopCause : undefined;
     if (cause === undefined) {
@@ -377,7 +377,7 @@ export class Controller {
       if (this.#isConnected(current.state)) return { kind: 'connected', owner: current };
       if (clock.monotonicMs() >= endMs) return { kind: 'waiting', owner: current };
       await clock.sleep(POLL_MS);
-      const seen = await this.#look();
+      const seen = this.#look();
       if (seen.class === 'absent' || seen.class === 'stopped') return { kind: 'ended' };
       current = ownerOf(seen) ?? current;
     }
@@ -415,7 +415,7 @@ export class Controller {
     switch (outcome) {
       case 'owner-changed': {
         const message = `pid ${pid} no longer owns ${kind}; look again: chatd status ${kind}`;
-        return { outcome, message, after: ownerOf(await this.#look()) };
+        return { outcome, message, after: ownerOf(this.#look()) };
       }
       case 'did-not-exit': {
         const message = `pid ${pid} did not exit within ${GRACEFUL_MS / 1000} s; to kill it: chatd ${action} ${kind} --force`;
@@ -429,7 +429,7 @@ export class Controller {
   }
 
   async #stopped(owner: Owner): Promise<Report> {
-    const after = ownerOf(await this.#look());
+    const after = ownerOf(this.#look());
     const other = after !== undefined && after.lock.nonce !== owner.lock.nonce;
     const message = `stopped pid ${owner.state.pid}`;
     const warnings = other ? [`another owner (pid ${after.state.pid}) has started since`] : [];

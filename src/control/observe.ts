@@ -8,8 +8,8 @@ import type { Observation } from './classify.ts';
 import { readState } from './records.ts';
 
 /** Everything `classify` needs, from the file system and the kernel. */
-export async function observe(paths: DaemonPaths): Promise<Observation> {
-  const state = await readState(paths.state);
+export function observe(paths: DaemonPaths): Observation {
+  const state = readState(paths.state);
   // The lock last: a record read before a lock that is free is history, never the other way round.
   const lock = viewLock(paths.lock);
   const holder =

@@ -2,7 +2,7 @@
 // one owner. Read tolerantly (unknown keys are kept out), bounded, and never believed without the lock.
 
 import * as z from 'zod/mini';
-import { readBounded } from '../base/bounded-file.ts';
+import { readBounded, readBoundedSync } from '../base/bounded-file.ts';
 import {
   type ProcessIncarnation,
   ProcessIncarnationSchema,
@@ -86,8 +86,9 @@ export type ParsedState =
   /** Something is there and could not be read: neither absent nor bad. */
   | { readonly kind: 'unreadable'; readonly because: string };
 
-export async function readState(path: string): Promise<ParsedState> {
-  const read = await readBounded(path, STATE_BYTES_MAX);
+/** Read at once: it is small, on a local disk, and every `status` waits for it. */
+export function readState(path: string): ParsedState {
+  const read = readBoundedSync(path, STATE_BYTES_MAX);
   if (read.kind === 'absent') return { kind: 'absent' };
   if (read.kind === 'content') return parseState(read.bytes);
   const irregular = /^(not a regular file|larger than .*|ELOOP|ENXIO)$/.test(read.because);

@@ -80,12 +80,12 @@ export async function runChatDaemon(options: DaemonOptions): Promise<DaemonExit>
   try {
     // Pid 1 is a second process in every pid namespace.
     requireCapabilities(options.log, options.self.pid, 1);
-    const attempt = await acquire(options);
+    const attempt = acquire(options);
     if (attempt === undefined) {
       return { code: 20, message: `another process owns ${options.paths.directory}` };
     }
     lock = attempt;
-    before = await readState(options.paths.state);
+    before = readState(options.paths.state);
   } catch (error) {
     options.log.error('ownership.refused', { error });
     const settings = errorCode(error) === 'state-directory-unusable';
@@ -99,13 +99,13 @@ export async function runChatDaemon(options: DaemonOptions): Promise<DaemonExit>
 }
 
 /** Undefined when somebody else holds the lock. @throws {ChatdError} when owning is not possible */
-async function acquire(options: DaemonOptions): Promise<KeptLock | undefined> {
+function acquire(options: DaemonOptions): KeptLock | undefined {
   const { paths, self, random, clock } = options;
   for (const directory of [options.stateDirectory, paths.directory, paths.commands]) {
     const { tightened } = ensurePrivateDirectory(directory, self.uid);
     if (tightened) options.log.warn('directory.tightened', { directory });
   }
-  const before = await readState(paths.state);
+  const before = readState(paths.state);
   if (before.kind === 'unavailable' && observeNumber(before.pid) !== 'gone') {
     throw new ChatdError(
       'ownership-unknown',

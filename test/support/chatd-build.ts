@@ -27,7 +27,7 @@ export async function buildChatd(): Promise<ChatdBuild> {
   );
   return {
     bundles,
-    cli: join(bundles, 'cli.js'),
+    cli: join(bundles, 'cli.cjs'),
     remove: () => rmSync(top, { recursive: true, force: true }),
   };
 }

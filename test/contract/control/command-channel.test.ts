@@ -30,6 +30,7 @@ import {
   responsePath,
   responseTo,
 } from '../../../src/control/command-documents.ts';
+import type { StepHook } from '../../../src/control/command-run.ts';
 import { CommandServer } from '../../../src/control/command-server.ts';
 import type { CommitFence } from '../../../src/control/commands/command.ts';
 import type { CommandHandlers } from '../../../src/control/commands/registry.ts';
@@ -113,6 +114,7 @@ function submit(
     readonly args?: Record<string, string | boolean>;
     readonly requestId?: string;
     readonly timeoutMs?: number;
+    readonly step?: StepHook;
   } = {},
 ): Promise<SubmitOutcome> {
   return submitCommand({
@@ -126,6 +128,13 @@ function submit(
     random: systemRandom,
     ...options,
   });
+}
+
+/** Acts when the request is there and before the submitter looks for an answer. */
+function onPublished(act: () => void | Promise<void>): StepHook {
+  return async (step) => {
+    if (step === 'published') await act();
+  };
 }
 
 /** Another process wins the response. */
@@ -241,10 +250,12 @@ describe('a command', () => {
 
   it('is unknown, never cancelled, once an owner that died had claimed it', async () => {
     const requestId = mintUuid(systemRandom);
-    const pending = submit({ requestId, timeoutMs: 300 });
-    await eventually(() => existsSync(requestPath(commands, requestId)), 'published');
-    await plantClaim(requestId, reservation());
-    expect((await pending).kind).toBe('unknown');
+    const outcome = await submit({
+      requestId,
+      timeoutMs: 300,
+      step: onPublished(() => plantClaim(requestId, reservation())),
+    });
+    expect(outcome.kind).toBe('unknown');
     serve();
     await new Promise((resolve) => setTimeout(resolve, 100));
     expect(commits).toEqual([]);
@@ -373,12 +384,11 @@ describe('documents from other hands', () => {
 
   it('never waits on a whole response with another envelope', async () => {
     const requestId = mintUuid(systemRandom);
-    const pending = submit({ requestId });
-    await eventually(() => existsSync(requestPath(commands, requestId)), 'published');
     const foreign = requestOf(requestId, { owner: { ...OWNER, ownerId: 'liar' } });
     const body = { outcome: 'ok', code: 'ok', result: {} } as const;
-    writeFileSync(responsePath(commands, requestId), JSON.stringify(responseTo(foreign, body)));
-    expect(await pending).toEqual({
+    const document = JSON.stringify(responseTo(foreign, body));
+    const step = onPublished(() => writeFileSync(responsePath(commands, requestId), document));
+    expect(await submit({ requestId, step })).toEqual({
       kind: 'untrusted',
       requestId,
       code: 'response_envelope_mismatch',
@@ -444,10 +454,12 @@ describe('documents from other hands', () => {
 
   it.each(HOSTILE)('takes a response that is %s for a claim in progress', async (_name, plant) => {
     const requestId = mintUuid(systemRandom);
-    const pending = submit({ requestId, timeoutMs: 200 });
-    await eventually(() => existsSync(requestPath(commands, requestId)), 'published');
-    plant(responsePath(commands, requestId));
-    expect((await pending).kind).toBe('unknown');
+    const outcome = await submit({
+      requestId,
+      timeoutMs: 200,
+      step: onPublished(() => plant(responsePath(commands, requestId))),
+    });
+    expect(outcome.kind).toBe('unknown');
   });
 });
 
@@ -461,18 +473,23 @@ describe('what is left over', () => {
     writeFileSync(join(commands, `${old}.request.json.abc.tmp`), '');
     // A request that nobody can tell the kind of counts as present.
     mkdirSync(requestPath(commands, guarded));
+    const decoy = requestPath(commands, mintUuid(systemRandom));
+    writeFileSync(decoy, 'junk');
     serve({ clock });
-    const pass = async (ms: number): Promise<void> => {
-      machineMs += ms;
-      await clock.advance(1000);
-      await new Promise((resolve) => setTimeout(resolve, 50));
+    // Once the decoy is gone, a scan has seen everything.
+    await eventually(() => !existsSync(decoy), 'a first scan');
+    const scanUntil = async (fact: () => boolean): Promise<void> => {
+      for (let turn = 0; turn < 500 && !fact(); turn += 1) {
+        await clock.advance(1000);
+        await new Promise((resolve) => setTimeout(resolve, 10));
+      }
+      expect(fact()).toBe(true);
     };
-    await pass(0);
-    await pass(61_000);
-    expect(readdirSync(commands).some((name) => name.endsWith('.tmp'))).toBe(false);
+    machineMs += 61_000;
+    await scanUntil(() => !readdirSync(commands).some((name) => name.endsWith('.tmp')));
     expect(existsSync(responsePath(commands, old))).toBe(true);
-    await pass(RESPONSE_RETENTION_MS);
-    await eventually(() => !existsSync(responsePath(commands, old)), 'swept');
+    machineMs += RESPONSE_RETENTION_MS;
+    await scanUntil(() => !existsSync(responsePath(commands, old)));
     expect(existsSync(responsePath(commands, guarded))).toBe(true);
   });
 
