@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import type { Clock } from './base/clock.ts';
-import { ChatdError, errorText } from './base/errors.ts';
+import { ChatdError, errnoCode, errorText } from './base/errors.ts';
 import { mintId } from './base/ids.ts';
 import type { Log } from './base/log.ts';
 import {
@@ -138,6 +138,22 @@ function dieLoudly(log: Log): void {
     process.stderr.write(`chatd: crashed: ${errorText(error)}\n`);
     // One turn for the log's line.
     setImmediate(() => process.exit(1));
+  });
+}
+
+/**
+ * Rejections that nobody awaits: those that come out of a chat SDK cost a rebuilt connection, all
+ * others are bugs and end the process as any uncaught error does.
+ */
+export function healRejections(
+  classify: (error: unknown) => 'ours' | 'not-ours',
+  platform: { rebuild(reason: string): void },
+  log: Log,
+): void {
+  process.on('unhandledRejection', (reason: unknown) => {
+    if (classify(reason) === 'not-ours') throw reason;
+    log.warn('sdk.rejected', { code: errnoCode(reason) ?? 'none' });
+    platform.rebuild('the SDK failed where nobody waits');
   });
 }
 

@@ -1,10 +1,11 @@
 // The Discord daemon's entry: its secret, its platform, the threads.
 
+import { classifyRejection } from './bots/discord/errors.ts';
 import { DiscordPlatform } from './bots/discord/platform.ts';
 import { policyOf, ThreadService } from './chat-threads.ts';
 import { resolveSecret } from './config-secrets.ts';
 import { tokenHash } from './daemon/token-exclusivity.ts';
-import { runDaemonMain } from './daemon-main.ts';
+import { healRejections, runDaemonMain } from './daemon-main.ts';
 
 await runDaemonMain('discord', async (environment) => {
   const { config, env, clock, random, log } = environment;
@@ -22,6 +23,7 @@ await runDaemonMain('discord', async (environment) => {
     random,
     log,
   });
+  healRejections(classifyRejection, platform, log);
   return {
     service: new ThreadService(environment, {
       platform,

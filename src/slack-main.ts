@@ -1,10 +1,11 @@
 // The Slack daemon's entry: its secrets, its platform, the threads.
 
+import { classifyRejection } from './bots/slack/errors.ts';
 import { SlackPlatform } from './bots/slack/platform.ts';
 import { policyOf, ThreadService } from './chat-threads.ts';
 import { resolveSecret } from './config-secrets.ts';
 import { tokenHash } from './daemon/token-exclusivity.ts';
-import { runDaemonMain } from './daemon-main.ts';
+import { healRejections, runDaemonMain } from './daemon-main.ts';
 
 await runDaemonMain('slack', async (environment) => {
   const { config, env, clock, random, log } = environment;
@@ -26,6 +27,7 @@ await runDaemonMain('slack', async (environment) => {
     random,
     log,
   });
+  healRejections(classifyRejection, platform, log);
   return {
     service: new ThreadService(environment, {
       platform,
