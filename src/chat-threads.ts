@@ -5,7 +5,8 @@ import { userInfo } from 'node:os';
 import { mintId } from './base/ids.ts';
 import type { AccessPolicy } from './bots/access.ts';
 import type { ChatPlatform, TransportHealth } from './bots/chat-platform.ts';
-import { type BackoffMemory, Scheduler } from './bots/outbox/scheduler.ts';
+import { backoffsInStore } from './bots/outbox/backoff-memory.ts';
+import { Scheduler } from './bots/outbox/scheduler.ts';
 import { ThreadOutbox } from './bots/outbox/thread-outbox.ts';
 import { createRedactor } from './bots/render/redact.ts';
 import type { StartDefaults } from './bots/session-starter.ts';
@@ -15,7 +16,6 @@ import type { CommandHandlers } from './control/commands/registry.ts';
 import type { ChatService, ServiceContext, ServiceHealth } from './daemon/chat-service.ts';
 import type { ServiceEnvironment } from './daemon-main.ts';
 import { connectHostFrom, type HostControl } from './pty/client.ts';
-import { currentBackoffs, saveBackoff } from './store/backoffs.ts';
 import { remintNames } from './store/outbox-rows.ts';
 import { openStore, type Store } from './store/store.ts';
 import { threadCommands } from './thread-commands.ts';
@@ -122,7 +122,7 @@ export class ThreadService implements ChatService {
     const { config } = this.#environment;
     const { platform, policy } = this.#parts;
     const { clock, random, log } = context;
-    const scheduler = new Scheduler({ kind: platform.kind, clock, memory: memoryOf(store) });
+    const scheduler = new Scheduler({ kind: platform.kind, clock, memory: backoffsInStore(store) });
     const redact = createRedactor({
       secrets: this.#parts.secrets,
       patterns: config.redactPatterns,
@@ -164,18 +164,6 @@ interface Running {
   readonly host: HostControl;
   readonly registry: ThreadRegistry;
   readonly commands: CommandHandlers;
-}
-
-function memoryOf(store: Store): BackoffMemory {
-  return {
-    load: () =>
-      currentBackoffs(store).map(({ scope, untilWallMs }) => ({
-        scope,
-        leftMs: untilWallMs - store.wallMs(),
-      })),
-    save: (scope, forMs, detail) =>
-      saveBackoff(store, { scope, untilWallMs: store.wallMs() + forMs, detail }),
-  };
 }
 
 function startDefaults({ config, machineName }: ServiceEnvironment): StartDefaults {

@@ -109,8 +109,3 @@ export function errorText(error: unknown): string {
 export function invariant(condition: boolean, message: string): asserts condition {
   if (!condition) throw new Error(`Invariant broken: ${message}`);
 }
-
-/** Marks a branch that the types rule out. */
-export function unreachable(value: never): never {
-  throw new Error(`Unreachable: ${JSON.stringify(value)}`);
-}

@@ -134,8 +134,3 @@ function socketDirectory(
 function fits(directory: string): boolean {
   return Buffer.byteLength(join(directory, 'keeper.sock')) <= SOCKET_PATH_BYTES_MAX;
 }
-
-/** Files of one session. */
-export function sessionDirectory(sessions: string, sessionId: string): string {
-  return join(sessions, sessionId);
-}

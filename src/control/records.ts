@@ -167,10 +167,6 @@ export function readControl(path: string): Promise<Read<ControlRequest>> {
   return readDocument(path, controlSchema);
 }
 
-export function readControlResponse(path: string): Promise<Read<ControlResponse>> {
-  return readDocument(path, controlResponseSchema);
-}
-
 async function readDocument<S extends z.ZodMiniType>(
   path: string,
   schema: S,

@@ -8,14 +8,12 @@ import { type HostSurroundings, hostClientOptions } from './host-surroundings.ts
 export type { HostClientOptions, HostControl } from './host-client.ts';
 export type { HostSurroundings } from './host-surroundings.ts';
 export type {
-  ByteFeed,
   ByteFeedListener,
   CreateRequest,
   FeedStatus,
   Host,
   InputOutcome,
   InputRefusal,
-  InputRequest,
   LineFeed,
   LinesRead,
   SessionInfo,

@@ -49,10 +49,6 @@ export function setNonBlocking(fd: number, nonBlocking: boolean): void {
   control(fd, F_SETFL, nonBlocking ? flags | bit : flags & ~bit);
 }
 
-export function isNonBlocking(fd: number): boolean {
-  return (control(fd, F_GETFL, 0) & constants.O_NONBLOCK) !== 0;
-}
-
 /** Whether `fd` names an open descriptor. */
 export function isOpen(fd: number): boolean {
   return fcntl(fd, F_GETFD, 'int', 0) !== -1;

@@ -10,7 +10,6 @@ const pollFunction = onDarwin
 
 export const POLLIN = 0x1;
 export const POLLOUT = 0x4;
-export const POLLERR = 0x8;
 export const POLLHUP = 0x10;
 export const POLLNVAL = 0x20;
 

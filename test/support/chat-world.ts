@@ -177,6 +177,7 @@ interface DiscordView {
   readonly edits: number;
   readonly type: number;
   readonly onlyFor: string | null;
+  readonly threadId: string | null;
 }
 
 function seenInDiscord(view: DiscordView): SeenMessage {
@@ -261,7 +262,8 @@ export function discordWorld(
     },
     roots: async () =>
       (await messagesOf(channel))
-        .filter((message) => message.author.bot && message.type === 0 && message.onlyFor === null)
+        // A person can write only once the thread is open below it.
+        .filter((message) => message.author.bot && message.threadId !== null)
         .map(seenInDiscord),
     thread: async (root) =>
       (await messagesOf(root))

@@ -10,8 +10,6 @@ import {
 
 export const FAILPOINT_VARIABLE = 'CHATD_TEST_FAILPOINT';
 
-export type FailpointAction = 'kill' | 'stop' | `throw:${string}` | `exit:${number}`;
-
 /** An error as the next system call would have thrown it. */
 export function errnoError(code: string): Error {
   const number = constants.errno[code as keyof typeof constants.errno];

@@ -26,12 +26,6 @@ export function safeText(text: string): string {
   return text.replace(UNSAFE, '').replace(LONE_SURROGATE, '\ufffd');
 }
 
-/** One line for titles and labels: safe, blanks collapsed, at most `maxUnits`. */
-export function safeLabel(text: string, maxUnits: number): string {
-  const line = safeText(text.replace(/[\s\u2028\u2029]+/gu, ' ')).trim();
-  return clip(line, maxUnits);
-}
-
 /** At most `maxUnits` UTF-16 units, cut between code points, the cut marked. */
 export function clip(text: string, maxUnits: number): string {
   if (text.length <= maxUnits) return text;
