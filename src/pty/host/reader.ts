@@ -13,8 +13,15 @@ import type { SharedState } from './shared-state.ts';
 
 /** A pipe's default capacity: what one splice can move at most. */
 const SPLICE_BYTES = 65_536;
-/** Moves of one session before the others get their turn. */
-const MOVES_PER_TURN = 16;
+/**
+ * Asked of a terminal at once. Its line discipline gives at most 4,095 bytes, and the kernel sets
+ * pages aside for all that is asked: more costs time and brings nothing.
+ */
+const TERMINAL_BYTES = 4_096;
+/** Each move takes one of the pipe's 16 pages; then they go to the journal in one call. */
+const MOVES_PER_STORE = 16;
+/** Stores of one session before the others get their turn. */
+const STORES_PER_TURN = 4;
 /** The model may lag the journal by this much (DETAILS.md); reading resumes below the lower mark. */
 const MODEL_LAG_MAX_BYTES = 4 * 1024 * 1024;
 export const MODEL_LAG_RESUME_BYTES = 512 * 1024;
@@ -171,18 +178,25 @@ export class Reader {
   }
 
   #read(entry: Entry): void {
-    for (let moves = 0; moves < MOVES_PER_TURN && !entry.closed; moves += 1) {
+    for (let stores = 0; stores < STORES_PER_TURN && !entry.closed; stores += 1) {
       if (entry.blockedSinceMs !== undefined || !this.#hasRoom(entry)) break;
-      const moved = splice(entry.master, entry.pipeWrite, SPLICE_BYTES);
-      if (typeof moved === 'number' && moved > 0) {
-        entry.piped += moved;
-        this.#store(entry);
-        continue;
-      }
-      if (moved === 'EAGAIN' || moved === 'EINTR') break;
-      this.#close(entry, moved);
+      const stopped = this.#fillPipe(entry);
+      this.#store(entry);
+      if (stopped === undefined) continue;
+      if (stopped !== 'EAGAIN' && stopped !== 'EINTR') this.#close(entry, stopped);
+      break;
     }
     this.#recordTime(entry);
+  }
+
+  /** Terminal → pipe, as long as both go on. What stopped it, or undefined for a full round. */
+  #fillPipe(entry: Entry): number | string | undefined {
+    for (let moves = 0; moves < MOVES_PER_STORE; moves += 1) {
+      const moved = splice(entry.master, entry.pipeWrite, TERMINAL_BYTES);
+      if (typeof moved === 'string' || moved === 0) return moved;
+      entry.piped += moved;
+    }
+    return undefined;
   }
 
   /** EIO comes only after the last byte (DETAILS.md); 0 never comes from a Linux master. */
