@@ -150,11 +150,82 @@ function addSessions(program: Command, run: RunIn): void {
     );
   program
     .command('sessions')
+    .alias('list')
     .description('all sessions of this machine')
     .action(() =>
       run(program, async (context) => {
         const { runSessions } = await import('./host.ts');
         return await runSessions(context);
+      }),
+    );
+}
+
+function addThreads(program: Command, run: RunIn): void {
+  program
+    .command('end <session>')
+    .description('end a session: hang up, TERM, KILL')
+    .action((session: string) =>
+      run(program, async (context) => {
+        const { runEnd } = await import('./end.ts');
+        return await runEnd(context, session);
+      }),
+    );
+  program
+    .command('bind-thread <kind>')
+    .description('bind a running session to a thread that exists')
+    .requiredOption('--session <id>', 'the session; see chatd sessions')
+    .requiredOption('--thread <link>', 'a link to the thread, or its ids')
+    .option('--incarnation <id>', 'only if the session is still this one')
+    .option('--move', 'also if the session or the thread is bound elsewhere')
+    .action(
+      (
+        kind: string,
+        options: { session: string; thread: string; incarnation?: string; move?: boolean },
+      ) =>
+        run(program, async (context) => {
+          const { runBindThread } = await import('./thread-command.ts');
+          return await runBindThread(context, kind, { ...options, move: options.move === true });
+        }),
+    );
+  program
+    .command('unbind-thread <kind>')
+    .description('end the binding of a session; the session goes on')
+    .requiredOption('--session <id>', 'the session; see chatd sessions')
+    .action((kind: string, options: { session: string }) =>
+      run(program, async (context) => {
+        const { runUnbindThread } = await import('./thread-command.ts');
+        return await runUnbindThread(context, kind, options.session);
+      }),
+    );
+}
+
+function addStore(program: Command, run: RunIn): void {
+  const store = program.command('store').description('bindings, outbox, claims, audit of a kind');
+  store
+    .command('check <kind>')
+    .description('read every page, index and reference')
+    .action((kind: string) =>
+      run(program, async (context) => {
+        const { runStoreCheck } = await import('./store.ts');
+        return await runStoreCheck(context, kind);
+      }),
+    );
+  store
+    .command('backup <kind> <file>')
+    .description('copy it, consistent, while its owner goes on')
+    .action((kind: string, file: string) =>
+      run(program, async (context) => {
+        const { runStoreBackup } = await import('./store.ts');
+        return await runStoreBackup(context, kind, file);
+      }),
+    );
+  store
+    .command('export <kind> [file]')
+    .description('every row as a line of JSON')
+    .action((kind: string, file: string | undefined) =>
+      run(program, async (context) => {
+        const { runStoreExport } = await import('./store.ts');
+        return await runStoreExport(context, kind, file);
       }),
     );
 }
@@ -216,6 +287,8 @@ function buildProgram(run: RunIn): Command {
     .showSuggestionAfterError();
   addLifecycle(program, run);
   addSessions(program, run);
+  addThreads(program, run);
+  addStore(program, run);
   addHost(program, run);
   addConfiguration(program, run);
   return program;
