@@ -165,13 +165,20 @@ function exited(child: ChildProcess): Promise<void> {
   return new Promise((resolve) => child.once('exit', () => resolve()));
 }
 
-/** Processes of this stack that are left: they name its directory in their arguments. */
+/**
+ * Processes of this stack that are left: they name its directory in their arguments. Keeper and host
+ * start each other again, so look until nobody is there.
+ */
 function killAllUnder(home: string): void {
-  for (const pid of processesNaming(home)) {
-    try {
-      process.kill(pid, 'SIGKILL');
-    } catch {
-      // Ended by itself in between.
+  for (let round = 0; round < 50; round += 1) {
+    const left = processesNaming(home);
+    if (left.length === 0) return;
+    for (const pid of left) {
+      try {
+        process.kill(pid, 'SIGKILL');
+      } catch {
+        // Ended by itself in between.
+      }
     }
   }
 }
