@@ -25,6 +25,7 @@ const external = [
   '@napi-rs/canvas',
   '@photostructure/sqlite',
   'dejavu-fonts-ttf',
+  '@azurity/pure-nerd-font',
   'twemoji-colr-font',
   '@fontsource/*',
   // Optional accelerators of ws and discord.js; absent here.

@@ -17,7 +17,7 @@ import { AttentionWatch, type Prompt } from './attention-watch.ts';
 import type { ChatPlatform, Content, Inbound, Person, ThreadRoot } from './chat-platform.ts';
 import { parseThreadText, type ThreadText } from './control-words.ts';
 import { keyBytes, parseKeys } from './keys.ts';
-import { makeFile } from './made-files.ts';
+import { makeFile, screenPicture } from './made-files.ts';
 import type { NoticeBody } from './outbox/rows.ts';
 import type { MadeFile, ThreadOutbox } from './outbox/thread-outbox.ts';
 import {
@@ -32,6 +32,8 @@ import {
   titleOf,
   WELCOME,
 } from './phrases.ts';
+import { PictureWatch } from './picture-watch.ts';
+import type { ScreenPainter } from './render/png.ts';
 import { type TypingOutcome, Typist } from './typist.ts';
 import { runWord, type WordContext } from './words.ts';
 
@@ -83,6 +85,8 @@ export interface BridgeDeps {
   /** Who started the session, where it was someone of this platform. */
   readonly startedBy: string | undefined;
   readonly openOutbox: (wanted: OutboxWish) => ThreadOutbox;
+  /** One for all threads: one picture is drawn at a time. */
+  readonly painter: ScreenPainter;
   /** The binding has ended, with proof: its thread is free. */
   readonly ended: (binding: Binding) => void;
 }
@@ -94,6 +98,7 @@ export class Bridge {
   readonly #outbox: ThreadOutbox;
   readonly #typist: Typist;
   readonly #watch: AttentionWatch;
+  readonly #pictures: PictureWatch;
   readonly #mailbox: Mailbox<BridgeEvent>;
   readonly #log: Log;
   /** Told once each in the life of this process; the outbox keeps what must be told once for ever. */
@@ -117,7 +122,14 @@ export class Bridge {
       root: () => this.#rootWords(),
       decorate: ({ kind, open }) =>
         kind === 'screen' && open ? { buttons: keyButtons(binding.incarnation) } : {},
-      makeFile: (what) => makeFile(what, { host: deps.host, target: this.#target, feed }),
+      makeFile: (what) =>
+        makeFile(what, {
+          host: deps.host,
+          target: this.#target,
+          feed,
+          painter: deps.painter,
+          masked: (frame) => this.#outbox.maskedFrame(frame),
+        }),
       onRoot: (active) => {
         this.#binding = active;
       },
@@ -129,6 +141,19 @@ export class Bridge {
       clock: deps.clock,
       prompt: (prompt) => this.#prompted(prompt),
       failed: (error) => this.#log.debug('attention.failed', { error }),
+    });
+    this.#pictures = new PictureWatch({
+      feed,
+      clock: deps.clock,
+      // A Slack thread shows the last screen as text; there a picture is for who asks.
+      lastScreens: deps.platform.kind === 'discord',
+      picture: (body, line, once) => this.#outbox.file(body, { at: { line }, lane: 'final', once }),
+      tooMany: (line, once) =>
+        this.#outbox.notice(
+          { head: 'The program prints more pictures than fit here; these are not shown.' },
+          { at: { line }, lane: 'final', once },
+        ),
+      failed: (error) => this.#log.debug('pictures.failed', { error }),
     });
     this.#mailbox = new Mailbox({
       capacity: ACTS_MAX,
@@ -174,6 +199,7 @@ export class Bridge {
   /** Takes no more acts, flushes what is due within `graceMs`. The session goes on. */
   async close(graceMs: number): Promise<void> {
     this.#watch.close();
+    this.#pictures.close();
     await this.#mailbox.close();
     await this.#outbox.close(graceMs);
     this.#feed.close();
@@ -186,6 +212,7 @@ export class Bridge {
   #feedChanged(): void {
     this.#outbox.notify();
     this.#watch.changed();
+    this.#pictures.changed();
     if (this.#changedQueued) return;
     this.#changedQueued = this.#mailbox.post({ kind: 'changed' });
   }
@@ -383,6 +410,7 @@ export class Bridge {
       }
       case 'screen':
         this.#say({ head: 'The screen now:', screen: true });
+        this.#outbox.file(screenPicture(), { lane: 'prompt' });
         settleReceipt(this.#deps.store, act.receipt, 'done');
         return;
       case 'secret':

@@ -29,6 +29,7 @@ import type {
 } from './chat-platform.ts';
 import { parseStartText, type StartText } from './control-words.ts';
 import { START_HELP, stateText } from './phrases.ts';
+import { ScreenPainter } from './render/png.ts';
 import {
   factsOf,
   SessionStarter,
@@ -68,6 +69,7 @@ export interface RegistryDeps {
 export class ThreadRegistry {
   readonly #deps: RegistryDeps;
   readonly #starter: SessionStarter;
+  readonly #painter = new ScreenPainter();
   readonly #bridges = new Map<string, Bridge>();
   readonly #stop = new AbortController();
   readonly #background = new Set<Promise<void>>();
@@ -371,6 +373,7 @@ export class ThreadRegistry {
         mention,
         startedBy: this.#starterOf(sessionId),
         openOutbox,
+        painter: this.#painter,
         ended: (ended) => this.#ended(ended),
       },
       binding,

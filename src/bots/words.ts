@@ -2,6 +2,7 @@
 
 import type { Host, LineFeed, SessionTarget } from '../pty/client.ts';
 import type { ControlWord } from './control-words.ts';
+import { screenPicture } from './made-files.ts';
 import type { NoticeBody } from './outbox/rows.ts';
 import type { ThreadOutbox } from './outbox/thread-outbox.ts';
 import { helpText, type SessionFacts, stateText } from './phrases.ts';
@@ -57,6 +58,7 @@ const WORDS: Readonly<
   type: async () => undefined,
   screen: async (context) => {
     context.say({ head: 'The screen now:', screen: true });
+    context.outbox.file(screenPicture(), { lane: 'prompt' });
   },
   tail,
   grep,

@@ -17,7 +17,7 @@ import {
   rowOfMessage,
 } from '../../store/outbox-rows.ts';
 import type { Store } from '../../store/store.ts';
-import type { Line, Mark } from '../../term/values.ts';
+import type { Frame, Line, Mark } from '../../term/values.ts';
 import type {
   ChatPlatform,
   Content,
@@ -274,6 +274,11 @@ export class ThreadOutbox {
   /** Masks what this thread may not show: for answers that are not a row. */
   redacted(lines: readonly Line[]): readonly Line[] {
     return this.#options.redact(lines, []);
+  }
+
+  /** As `redacted`, for a screen that is drawn. */
+  maskedFrame(frame: Frame): Frame {
+    return redactFrame(this.#options.redact, frame);
   }
 
   /** Resolves when there is nothing to do but wait for the transcript or a person. */
