@@ -307,10 +307,16 @@ export class ThreadOutbox {
       } catch (error) {
         atMs = this.#failed(error);
       }
-      if (this.#isOver() || (this.#closing !== undefined && atMs === undefined)) break;
+      if (this.#isOver() || this.#isNothingDue(atMs)) break;
       if (atMs !== 'again') await this.#sleepUntil(atMs);
     }
     for (const resolve of this.#idleWaiters.splice(0)) resolve();
+  }
+
+  /** Stopping, and what comes next comes after the grace: waiting it out would only delay the stop. */
+  #isNothingDue(atMs: number | 'again' | undefined): boolean {
+    if (this.#closing === undefined || atMs === 'again') return false;
+    return atMs === undefined || atMs >= this.#closing.flushUntilMs;
   }
 
   #isOver(): boolean {
