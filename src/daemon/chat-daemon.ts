@@ -223,10 +223,11 @@ class DaemonLife {
       if (prepared === undefined) return await this.#finish(tokens, commands);
       tokens = this.#takeTokens(prepared);
       this.#service = prepared.service;
-      commands = this.#serveCommands(prepared.service);
       await this.#unlessEnded(prepared.service.start(this.#context()));
       if (this.#endedWith === undefined) {
         this.#phase = 'running';
+        // Only now: a service has its handlers once it has started.
+        commands = this.#serveCommands(prepared.service);
         commands.start();
         await this.#beat();
       }
