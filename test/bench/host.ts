@@ -288,7 +288,7 @@ async function journalThroughput(): Promise<number> {
   closeFd(terminal.slave);
   const offset = await done;
   const seconds = (systemClock.monotonicMs() - startMs) / 1000;
-  await new Promise<void>((resolve) => workers.stop(resolve));
+  await new Promise<void>((resolve) => workers.stop(() => undefined, resolve));
   for (const fd of [terminal.master, pipe.read, pipe.write]) closeFd(fd);
   if (child.kind === 'started') reap(child.pid);
   files.close();

@@ -151,6 +151,7 @@ const sessions: Sessions = new Sessions({
   provenDead,
 });
 let endpoint: Endpoint | undefined;
+let lock: KeptLock | undefined;
 const host: Host = new Host({
   clock: systemClock,
   log,
@@ -163,6 +164,7 @@ const host: Host = new Host({
   idleExitMs: options.idleExitSecs * 1000,
   memoryBytes: () => process.memoryUsage.rss(),
   stopListening: () => endpoint?.stopListening(),
+  releaseLock: () => lock?.release(),
   listenAgain: async () => {
     await republish();
   },
@@ -197,7 +199,7 @@ async function republish(): Promise<void> {
 
 /** The inventory has come: nobody else reads these terminals. */
 async function serve(terminals: readonly KeptTerminal[]): Promise<void> {
-  const lock = acquire();
+  lock = acquire();
   sessions.adopt(terminals);
   log.info('host.became-reading', { sessions: terminals.length });
   ensurePrivateDirectory(dirname(paths.hostSocket), uid);

@@ -47,6 +47,8 @@ export interface HostPorts {
   readonly idleExitMs: number;
   memoryBytes(): number;
   stopListening(): void;
+  /** A successor may take it: nothing is owned from here on. */
+  releaseLock(): void;
   /** Publishes again after `stopListening`. */
   listenAgain(): Promise<void>;
   exit(code: number): void;
@@ -393,15 +395,20 @@ export class Host implements SessionViews {
     const goodbye = encodeControl({ t: 'going-away', reason, retryAfterMs: RETRY_AFTER_MS });
     for (const connection of [...this.#clients, ...this.#strangers]) connection.send(goodbye);
     for (const session of this.#ports.sessions.list()) session.stopInput();
-    this.#drainInput(clock.monotonicMs() + INPUT_DRAIN_MS, () =>
-      workers.stop(() => {
-        log.info('host.stopped-reading');
-        for (const session of this.#ports.sessions.list()) session.stop();
-        tell();
-        // The pipe to the keeper is flushed by the loop's next turns.
-        clock.timer(20, () => exit(0));
-      }),
-    );
+    workers.prepareToStop(() => {
+      this.#drainInput(clock.monotonicMs() + INPUT_DRAIN_MS, () => {
+        workers.stop(
+          () => log.info('host.stopped-reading'),
+          () => {
+            for (const session of this.#ports.sessions.list()) session.stop();
+            this.#ports.releaseLock();
+            tell();
+            // The pipe to the keeper is flushed by the loop's next turns.
+            clock.timer(20, () => exit(0));
+          },
+        );
+      });
+    });
   }
 
   /** A paste that has begun is finished if its program reads; half of one helps nobody. */

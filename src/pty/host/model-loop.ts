@@ -79,6 +79,12 @@ export class ModelLoop {
           this.#enqueue(entry);
         });
         return;
+      case 'prepare':
+        for (const [slot, entry] of this.#entries) {
+          this.#withEntry(slot, () => this.#checkpoint(entry));
+        }
+        this.#ports.toMain({ t: 'prepared' });
+        return;
       case 'stop':
         for (const slot of [...this.#entries.keys()]) this.#close(slot);
         this.#ports.toMain({ t: 'stopped' });
@@ -135,7 +141,6 @@ export class ModelLoop {
       this.#entries.delete(slot);
       this.#ports.shared.setModelOn(slot, false);
       this.#cancelTimers(entry);
-      this.#checkpoint(entry);
       entry.model.close();
     }
     this.#ports.toMain({ t: 'closed', slot });

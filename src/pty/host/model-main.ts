@@ -1,5 +1,6 @@
 // Composition root of the host's model thread.
 
+import { setPriority } from 'node:os';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { systemClock } from '../../base/system-clock.ts';
 import { writeSome } from '../../sys/tty.ts';
@@ -14,7 +15,12 @@ export interface ModelWorkerData {
   readonly reader: MessagePort;
 }
 
+const MODEL_NICE = 2;
+
 const data = workerData as ModelWorkerData;
+// On Linux this is the calling thread's alone: keys and their echo come before the parsing of floods.
+setPriority(MODEL_NICE);
+
 const wakeByte = Buffer.from([1]);
 const loop = new ModelLoop({
   clock: systemClock,

@@ -27,7 +27,9 @@ export type ToModel =
   | { readonly t: 'query'; readonly id: number; readonly slot: number; readonly query: ModelQuery }
   /** The program ended when its output had this length: all rows become final there. */
   | { readonly t: 'exited'; readonly slot: number; readonly offset: number }
-  /** Nothing more comes: write what is pending and answer `stopped`. */
+  /** A successor will replay: take a checkpoint of everything now, and answer `prepared`. */
+  | { readonly t: 'prepare' }
+  /** Nothing more comes: close everything and answer `stopped`. */
   | { readonly t: 'stop' };
 
 export interface ModelProgress {
@@ -57,4 +59,5 @@ export type FromModel =
   | { readonly t: 'finished'; readonly slot: number }
   | { readonly t: 'session-failed'; readonly slot: number; readonly message: string }
   | { readonly t: 'closed'; readonly slot: number }
+  | { readonly t: 'prepared' }
   | { readonly t: 'stopped' };

@@ -21,7 +21,7 @@ const TERMINAL_BYTES = 4_096;
 /** Each move takes one of the pipe's 16 pages; then they go to the journal in one call. */
 const MOVES_PER_STORE = 16;
 /** Stores of one session before the others get their turn. */
-const STORES_PER_TURN = 4;
+const STORES_PER_TURN = 1;
 /** The model may lag the journal by this much (DETAILS.md); reading resumes below the lower mark. */
 const MODEL_LAG_MAX_BYTES = 4 * 1024 * 1024;
 export const MODEL_LAG_RESUME_BYTES = 512 * 1024;

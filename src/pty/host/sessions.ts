@@ -294,8 +294,9 @@ export class Sessions {
     }
   }
 
-  fromModel(message: Exclude<FromModel, { t: 'result' | 'refused' }>): void {
-    if (message.t === 'stopped') return;
+  fromModel(
+    message: Exclude<FromModel, { t: 'result' | 'refused' | 'prepared' | 'stopped' }>,
+  ): void {
     const session = this.#bySlot.get(message.slot);
     if (session === undefined) return;
     switch (message.t) {

@@ -12,7 +12,7 @@ const WAKE = Buffer.from([1]);
 
 export interface WorkerEvents {
   reader(message: FromReader): void;
-  model(message: Exclude<FromModel, { t: 'result' | 'refused' }>): void;
+  model(message: Exclude<FromModel, { t: 'result' | 'refused' | 'prepared' | 'stopped' }>): void;
   /** A thread ended by itself: the host cannot go on. */
   failed(thread: 'reader' | 'model', because: string): void;
 }
@@ -60,7 +60,8 @@ export class Workers {
       else if (message.t === 'refused') {
         const error = new ChatdError('host-unreachable', `Cannot ask model: ${message.message}`);
         this.#take(message.id)?.reject(error);
-      } else if (message.t === 'stopped') this.#onModelStopped();
+      } else if (message.t === 'prepared') this.#onPrepared();
+      else if (message.t === 'stopped') this.#onModelStopped();
       else events.model(message);
     });
     this.#reader.on('error', (error) => events.failed('reader', error.message));
@@ -97,13 +98,23 @@ export class Workers {
     });
   }
 
-  /** First the reader, so that the model sees all that was read; then the model. */
-  stop(done: () => void): void {
-    this.#onReaderStopped = () => this.toModel({ t: 'stop' });
+  /** Checkpoints first, while reading goes on: they take the longest of a hand-over. */
+  prepareToStop(prepared: () => void): void {
+    this.#onPrepared = prepared;
+    this.toModel({ t: 'prepare' });
+  }
+
+  /** First the reader, then the model. */
+  stop(readingStopped: () => void, done: () => void): void {
+    this.#onReaderStopped = () => {
+      readingStopped();
+      this.toModel({ t: 'stop' });
+    };
     this.#onModelStopped = done;
     this.toReader({ t: 'stop' });
   }
 
+  #onPrepared: () => void = () => undefined;
   #onReaderStopped: () => void = () => undefined;
   #onModelStopped: () => void = () => undefined;
 

@@ -74,7 +74,13 @@ export function inheritHost(pid: number, clock: Clock, events: HostEvents): Link
   return {
     pid,
     send: (message, fds) => link.send(message, fds),
-    kill: () => signalPidfd(pidfd, 'SIGKILL'),
+    kill: () => {
+      try {
+        signalPidfd(pidfd, 'SIGKILL');
+      } catch {
+        // Ended, and perhaps let go of already.
+      }
+    },
     stderrTail: () => '',
     takeFds: () => link.takeFds(),
     dispose: disposer(link, HOST_MASTERS_FD, pidfd),

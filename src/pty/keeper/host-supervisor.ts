@@ -236,6 +236,7 @@ export class HostSupervisor {
         this.#reload(current, message);
         return;
       case 'stopped-reading':
+        this.#letGo(current);
         return;
       case 'shutdown':
         this.#ending = true;
@@ -368,6 +369,14 @@ export class HostSupervisor {
     this.#swap?.deadline?.cancel();
     this.#swap?.process.kill();
     this.#swap = undefined;
+  }
+
+  /** It reads no more and owns nothing: its successor need not wait for its end. */
+  #letGo(current: Current): void {
+    if (this.#swap === undefined || current.phase !== 'leaving') return;
+    current.deadline?.cancel();
+    this.#ports.clock.timer(LEAVE_MS, () => current.process.kill());
+    this.#promote(this.#swap);
   }
 
   #promote(swap: Swap): void {

@@ -186,6 +186,18 @@ test('a swap: the next host loads first, the old one lets go, and only then mast
   expect(supervisor.status()).toMatchObject({ host: 'running', hostPid: 101 });
 });
 
+test('a successor gets the masters as soon as the old host says that it reads no more', async () => {
+  const old = await startFirst();
+  old.events.message({ t: 'reload', id: 9, interpreter: 'node', entry: 'second' });
+  at(1).events.message({ t: 'hello', version: 1, pid: 101 });
+  old.events.message({ t: 'stopped-reading' });
+  expect(at(1).hasInventory).toBe(true);
+  at(1).events.message({ t: 'ready' });
+  await clock.advance(10_000);
+  expect(old.killed).toBe(true);
+  expect(at(1).killed).toBe(false);
+});
+
 test('a next host that fails in preflight changes nothing but the answer', async () => {
   const old = await startFirst();
   old.events.message({ t: 'reload', id: 9, interpreter: 'node', entry: 'broken' });
