@@ -116,9 +116,11 @@ export class Messages {
     };
     this.#mention(message, draft, reply?.authorId, options.target);
     guild.addMessage(message);
-    channel.lastMessageId = id;
-    channel.messageCount += 1;
-    if (options.onlyFor === undefined) this.#threads.touched(channel, options.authorId);
+    if (options.onlyFor === undefined) {
+      channel.lastMessageId = id;
+      channel.messageCount += 1;
+      this.#threads.touched(channel, options.authorId);
+    }
     this.#announce('MESSAGE_CREATE', message);
     this.#previewLater(message);
     return message;

@@ -11,6 +11,7 @@ import {
   unknownChannel,
   unknownCommand,
   unknownGuild,
+  unknownMessage,
   unknownUser,
 } from './errors.ts';
 import type { Gateway } from './gateway.ts';
@@ -97,6 +98,8 @@ function messageOf(
 ): { readonly channel: ChannelRecord; readonly message: MessageRecord } {
   const channel = channelOf(services, call.params['channel']);
   const message = services.guild.message(channel.id, call.params['message'] ?? '');
+  // Ephemeral messages exist for their interaction only.
+  if (message.onlyFor !== undefined) throw unknownMessage();
   return { channel, message };
 }
 

@@ -581,6 +581,13 @@ test('point 34: a deferral keeps its ephemerality, its first followup becomes th
     onlyFor: 'alice',
   });
   expect(await box.messages(box.ops, 'bob')).toEqual([]);
+  // Nor does any read of the channel know it.
+  expect(
+    (await box.call('GET', `/channels/${box.ops}/messages/${loading?.id ?? ''}`)).json,
+  ).toMatchObject({ code: 10008 });
+  expect((await box.call('GET', `/channels/${box.ops}`)).json).toMatchObject({
+    last_message_id: null,
+  });
 });
 
 test('point 34: a modal cannot answer a modal, and a command has no message to update', async () => {
