@@ -32,8 +32,9 @@ const UNPROVEN_MAX_MS = 20_000;
  * The controller waits 8 s for a graceful stop (OWNERSHIP.md §1.1). These two and the last write of
  * the record, all bounded, fit into it.
  */
-const SERVICE_STOP_MS = 6000;
-const COMMANDS_STOP_MS = 500;
+export const SERVICE_STOP_MS = 6000;
+export const COMMANDS_STOP_MS = 500;
+export const SERVICE_LATE_MS = 250;
 
 /** Codes of the table in src/main.ts. */
 export interface DaemonExit {
@@ -404,7 +405,7 @@ class DaemonLife {
     });
     const timer = new AbortController();
     const late = clock
-      .sleep(graceMs + 250, timer.signal)
+      .sleep(graceMs + SERVICE_LATE_MS, timer.signal)
       .then(() => log.warn('service.stop-late', { graceMs }))
       .catch(() => undefined);
     await Promise.race([done, late]);

@@ -185,6 +185,16 @@ describe('ending an owner', () => {
     expect(runs(pid)).toBe(false);
   });
 
+  it('takes a stopped process for alive, and kills it only with --force', async () => {
+    const pid = await startOwner({});
+    process.kill(pid, 'SIGSTOP');
+    await eventually(() => stateOf(pid) === 'T', 'stopped');
+    expect(await controller().stop()).toMatchObject({ outcome: 'did-not-exit' });
+    expect(stateOf(pid)).toBe('T');
+    expect(await controller().reload({ force: true })).toMatchObject({ outcome: 'reloaded' });
+    expect(runs(pid)).toBe(false);
+  });
+
   it('joins the request of another controller instead of replacing it', async () => {
     await startOwner({ deaf: true });
     const [one, two] = await Promise.all([controller().stop(), controller().stop()]);

@@ -121,18 +121,6 @@ describe('stop', () => {
     await home.act(['ensure', 'slack'], { stopMs: 3_600_000, hangCommand: true });
     expect((await home.act(['stop', 'slack'])).outcome).toBe('stopped');
   });
-
-  it('does not kill a hung owner unless it is forced to', async () => {
-    const { after } = await home.act(['ensure', 'slack']);
-    process.kill(after?.pid ?? 0, 'SIGSTOP');
-    const plain = await home.act(['stop', 'slack']);
-    expect(plain).toMatchObject({ outcome: 'did-not-exit', exitCode: 25 });
-    expect(plain.message).toContain('chatd stop slack --force');
-    expect(stateOf(after?.pid ?? 0)).toBe('T');
-    const forced = await home.act(['stop', 'slack', '--force']);
-    expect(forced).toMatchObject({ outcome: 'stopped', warnings: ['it had to be killed'] });
-    expect(alive(after?.pid ?? 0)).toBe(false);
-  });
 });
 
 describe('reload', () => {
