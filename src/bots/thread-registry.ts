@@ -12,6 +12,7 @@ import { audit } from '../store/audit.ts';
 import {
   type Binding,
   newestBindingOfRoot,
+  openBindingOfRoot,
   openBindings,
   renameChannel,
 } from '../store/bindings.ts';
@@ -44,6 +45,8 @@ type Act = Extract<Inbound, { kind: 'message' | 'action' | 'command' | 'modal' }
 const PRUNE_PERIOD_MS = 300_000;
 /** Catch-up and re-attachment are tried again for ever, at most this far apart. */
 const RETRY = { initialMs: 500, maxMs: 30_000, factor: 2 };
+/** Acts kept for a thread that is not attached yet. */
+const EARLY_MAX = 64;
 /** Sessions shown by `list`. */
 const LIST_MAX = 30;
 
@@ -74,6 +77,11 @@ export class ThreadRegistry {
   readonly #stop = new AbortController();
   readonly #background = new Set<Promise<void>>();
   readonly #servingSincePlatformMs: number;
+  /** Acts whose thread is not attached yet, by binding. */
+  readonly #early = new Map<
+    string,
+    { event: Exclude<Act, { kind: 'command' }>; receipt: string }[]
+  >();
   #catchUpsWanted = 0;
 
   constructor(deps: RegistryDeps) {
@@ -150,14 +158,18 @@ export class ThreadRegistry {
   }
 
   #claimAndRoute(event: Act): void {
-    const bridge = this.#bridgeAt(event.place);
-    if (bridge === undefined && event.kind === 'message' && !event.mentionsUs) return;
-    if (event.author.isBot) return;
     const { store, random } = this.#deps;
+    const bridge = this.#bridgeAt(event.place);
+    const { space, channel, root } = event.place;
+    // After a restart an act may come before its thread is attached to its session again.
+    const binding =
+      bridge?.binding ?? (root === '' ? undefined : openBindingOfRoot(store, space, channel, root));
+    if (binding === undefined && event.kind === 'message' && !event.mentionsUs) return;
+    if (event.author.isBot) return;
     const outcome = claim(store, {
       id: mintId(random, 16),
       keys: event.dedupeKeys,
-      b: bridge?.binding.b,
+      b: binding?.b,
       actor: this.#actor(event.author),
       kind: event.kind,
       ...(event.kind === 'message' ? { messageId: event.messageId } : {}),
@@ -170,11 +182,25 @@ export class ThreadRegistry {
       return;
     }
     const receipt = outcome.receipt.id;
-    if (bridge !== undefined && event.kind !== 'command') {
-      this.#toBridge(bridge, event, receipt);
+    if (binding !== undefined && event.kind !== 'command') {
+      if (bridge !== undefined) this.#toBridge(bridge, event, receipt);
+      else this.#keepForLater(binding.b, event, receipt);
       return;
     }
     this.#run('outside', () => this.#outside(event, receipt));
+  }
+
+  #keepForLater(b: string, event: Exclude<Act, { kind: 'command' }>, receipt: string): void {
+    const kept = this.#early.get(b) ?? [];
+    this.#early.set(b, kept);
+    if (kept.length < EARLY_MAX) {
+      kept.push({ event, receipt });
+      return;
+    }
+    settleReceipt(this.#deps.store, receipt, 'refused');
+    this.#run('answer', () =>
+      this.#answer(event, 'Not typed: the host of this terminal does not answer yet.'),
+    );
   }
 
   #toBridge(bridge: Bridge, event: Exclude<Act, { kind: 'command' }>, receipt: string): void {
@@ -182,9 +208,10 @@ export class ThreadRegistry {
       receipt,
       event,
       ageMs: this.#platformNowMs() - event.sentAtPlatformMs,
+      // A press is answered within seconds or is dead by itself; only messages wait for us.
       whileAway:
-        event.sentAtPlatformMs < this.#servingSincePlatformMs + this.#skewMs() ||
-        (event.kind === 'message' && event.caughtUp),
+        event.kind === 'message' &&
+        (event.caughtUp || event.sentAtPlatformMs < this.#servingSincePlatformMs + this.#skewMs()),
     });
     if (taken) return;
     settleReceipt(this.#deps.store, receipt, 'refused');
@@ -381,6 +408,10 @@ export class ThreadRegistry {
       feed,
     );
     this.#bridges.set(binding.b, bridge);
+    for (const early of this.#early.get(binding.b) ?? []) {
+      this.#toBridge(bridge, early.event, early.receipt);
+    }
+    this.#early.delete(binding.b);
     if (summary) bridge.summarize();
   }
 
@@ -428,12 +459,12 @@ export class ThreadRegistry {
   async #catchUp(): Promise<boolean> {
     const { platform, store } = this.#deps;
     for (const bridge of this.#bridges.values()) bridge.outbox.refresh();
-    const places = [...this.#bridges.values()]
-      .filter((bridge) => bridge.place.root !== '')
-      .map((bridge) => ({
-        place: bridge.place,
-        sinceMessageId: catchUpCursor(store, bridge.binding.b),
-      }));
+    // From the store: a thread that is not attached yet is caught up with all the same.
+    const places = openBindings(store).flatMap(({ b, space, channel, root }) =>
+      root === undefined
+        ? []
+        : [{ place: { space, channel, root }, sinceMessageId: catchUpCursor(store, b) }],
+    );
     if (places.length === 0) return true;
     const outcome = await platform.catchUp(places);
     if (outcome.kind !== 'ok') {
