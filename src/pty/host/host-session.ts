@@ -33,6 +33,8 @@ import type { Workers } from './workers.ts';
 
 /** A background process may hold the terminal for ever (DETAILS.md "Exit"). */
 const QUIET_MS = 250;
+/** A terminal's foreground is asked for no more often than this. */
+const FOREGROUND_MS = 200;
 /** How long a record write is tried again on a full disk. */
 const RECORD_RETRY_MS = 2_000;
 
@@ -249,6 +251,7 @@ export class HostSession {
     if (length === this.#length) return;
     this.#length = length;
     this.record.lastOutputAtWallMs = clock.wallMs();
+    this.lookAtForeground();
     if (this.#status !== undefined && this.record.state.kind === 'running') this.#waitForQuiet();
     for (const attached of this.attached) {
       if (attached.want === 'bytes') attached.grew(this);
@@ -545,6 +548,28 @@ export class HostSession {
       return 'unknown';
     }
   }
+
+  /** Looked at with new output, and once a second: nothing announces it. */
+  lookAtForeground(): void {
+    const { clock, workers } = this.#ports;
+    const nowMs = clock.monotonicMs();
+    if (this.#terminal === undefined || this.#slot === undefined) return;
+    if (nowMs - this.#foregroundAtMs < FOREGROUND_MS) return;
+    this.#foregroundAtMs = nowMs;
+    let group: number | undefined;
+    try {
+      group = readForegroundGroup(this.#terminal.fds[0]);
+    } catch {
+      return;
+    }
+    if (group === this.#foreground) return;
+    const first = this.#foreground === undefined;
+    this.#foreground = group;
+    if (!first && this.#modelOpen) workers.toModel({ t: 'program-changed', slot: this.#slot });
+  }
+
+  #foreground: number | undefined;
+  #foregroundAtMs = Number.NEGATIVE_INFINITY;
 
   /** The journal's size on disk. */
   get keptBytes(): number {

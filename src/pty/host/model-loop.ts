@@ -79,6 +79,13 @@ export class ModelLoop {
           this.#enqueue(entry);
         });
         return;
+      case 'program-changed':
+        this.#withEntry(message.slot, (entry) => {
+          entry.model.programChanged();
+          entry.changed = true;
+          this.#sendViewIfDue(entry);
+        });
+        return;
       case 'prepare':
         for (const [slot, entry] of this.#entries) {
           this.#withEntry(slot, () => this.#checkpoint(entry));

@@ -27,6 +27,8 @@ export type ToModel =
   | { readonly t: 'query'; readonly id: number; readonly slot: number; readonly query: ModelQuery }
   /** The program ended when its output had this length: all rows become final there. */
   | { readonly t: 'exited'; readonly slot: number; readonly offset: number }
+  /** Another program has the terminal's foreground. */
+  | { readonly t: 'program-changed'; readonly slot: number }
   /** A successor will replay: take a checkpoint of everything now, and answer `prepared`. */
   | { readonly t: 'prepare' }
   /** Nothing more comes: close everything and answer `stopped`. */

@@ -81,6 +81,13 @@ export class SessionModel {
     this.#resizes.push(resize);
   }
 
+  /** A program that repainted the screen may be gone without having said so. */
+  programChanged(): void {
+    if (this.#model.offset < this.#liveFrom) return;
+    this.#model.programChanged();
+    this.#keep();
+  }
+
   exitAt(offset: number): void {
     this.#exitOffset = offset;
   }

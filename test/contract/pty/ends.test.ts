@@ -85,7 +85,7 @@ test('input queued for a dead session reaches no other', async () => {
     const queued = client.input({ ...targetOf(deaf), messageId: 'm', actor: 'test', bytes });
     const killed = client.kill(targetOf(deaf), 'test');
     const next = await client.create(
-      host.request(['sh', '-c', 'stty raw -echo; exec timeout 0.1 cat']),
+      host.request(['sh', '-c', 'stty raw -echo; exec timeout --foreground 0.1 cat']),
     );
     const sink = new ByteSink();
     await client.followBytes({ ...targetOf(next), sinceOffset: 0 }, sink.listener());
