@@ -4,31 +4,44 @@
 import type { PlatformKind } from '../chat-platform.ts';
 
 export interface PacingLimits {
-  /** Longest and shortest interval between flushes of continuous output. */
+  /** Silence after which the next output is news. */
+  readonly idleMs: number;
+  /** News is shown this long after its last byte … */
+  readonly leadingQuietMs: number;
+  /** … and never later than this after its first. */
+  readonly leadingMaxMs: number;
+  /** Output that stopped for this long is complete as far as anyone can tell. */
+  readonly quietMs: number;
+  /** Least time between two flushes of output that stops, with 3, 2 or fewer calls left. */
+  readonly quietGapsMs: readonly [number, number, number];
+  /** The first repeat of continuous output, while 4 calls are left. */
+  readonly firstRepeatMs: number;
+  /** Shortest and longest interval between flushes of continuous output, and its growth. */
   readonly intervalMs: number;
   readonly intervalMaxMs: number;
+  readonly growth: number;
   /** Between edits of a live screen that keeps changing. */
   readonly screenMs: number;
 }
 
+/** Chosen with test/bench/output.ts over the recordings; the starting point was OUTPUT.md §4. */
 export function pacingLimits(kind: PlatformKind): PacingLimits {
+  const common = {
+    idleMs: 1_000,
+    leadingQuietMs: 75,
+    leadingMaxMs: 500,
+    quietMs: 250,
+    quietGapsMs: [300, 600, 1_000],
+    firstRepeatMs: 500,
+    growth: 1.35,
+  } as const;
   return kind === 'discord'
-    ? { intervalMs: 1_000, intervalMaxMs: 2_000, screenMs: 1_500 }
-    : { intervalMs: 1_200, intervalMaxMs: 3_000, screenMs: 2_000 };
+    ? { ...common, intervalMs: 1_000, intervalMaxMs: 2_000, screenMs: 1_500 }
+    : { ...common, intervalMs: 1_200, intervalMaxMs: 3_000, screenMs: 2_000 };
 }
 
-/** Silence after which the next output is news. */
-const IDLE_MS = 1_000;
-/** A burst after silence is shown this long after its last byte … */
-const LEADING_QUIET_MS = 80;
-/** … and never later than this after its first. */
-const LEADING_MAX_MS = 500;
-/** Output that stopped for this long is complete as far as anyone can tell. */
-const QUIET_MS = 250;
-const GROWTH = 1.35;
 /** Silence after which a busy thread counts as fresh again. */
 const RESET_MS = 2_000;
-const FIRST_REPEAT_MS = 500;
 
 export class Pacing {
   readonly #limits: PacingLimits;
@@ -49,7 +62,8 @@ export class Pacing {
     if (nowMs - this.#lastChangeMs >= RESET_MS) this.reset();
     if (this.#firstUnseenMs === undefined) {
       this.#firstUnseenMs = nowMs;
-      this.#isLeading = nowMs - Math.max(this.#lastFlushMs, this.#lastChangeMs) >= IDLE_MS;
+      this.#isLeading =
+        nowMs - Math.max(this.#lastFlushMs, this.#lastChangeMs) >= this.#limits.idleMs;
     }
     this.#lastChangeMs = nowMs;
   }
@@ -62,11 +76,14 @@ export class Pacing {
 
   /** All that was new has been taken into a call at `nowMs`. */
   flushed(nowMs: number): void {
-    const isBusy = nowMs - this.#lastChangeMs < QUIET_MS;
+    const isBusy = nowMs - this.#lastChangeMs < this.#limits.quietMs;
     if (isBusy && !this.#isLeading) {
       this.#busyFlushes += 1;
       if (this.#busyFlushes > 1) {
-        this.#intervalMs = Math.min(this.#limits.intervalMaxMs, this.#intervalMs * GROWTH);
+        this.#intervalMs = Math.min(
+          this.#limits.intervalMaxMs,
+          this.#intervalMs * this.#limits.growth,
+        );
       }
     }
     this.#firstUnseenMs = undefined;
@@ -86,24 +103,24 @@ export class Pacing {
   earliestMs(kind: 'text' | 'screen', tokens: number): number | undefined {
     const first = this.#firstUnseenMs;
     if (first === undefined) return undefined;
+    const { leadingQuietMs, leadingMaxMs } = this.#limits;
+    const leading = Math.min(this.#lastChangeMs + leadingQuietMs, first + leadingMaxMs);
     if (kind === 'screen') {
-      const settled = Math.min(this.#lastChangeMs + LEADING_QUIET_MS, first + LEADING_MAX_MS);
       const isFresh = this.#busyFlushes === 0 && tokens >= 2;
-      const gap = isFresh ? FIRST_REPEAT_MS : this.#limits.screenMs;
-      return Math.max(settled, this.#lastFlushMs + gap);
+      const gapMs = isFresh ? this.#limits.firstRepeatMs : this.#limits.screenMs;
+      return Math.max(leading, this.#lastFlushMs + gapMs);
     }
-    if (this.#isLeading) {
-      return Math.min(this.#lastChangeMs + LEADING_QUIET_MS, first + LEADING_MAX_MS);
-    }
-    const quietGap = tokens >= 3 ? 300 : tokens >= 2 ? 600 : 1_000;
-    const whenQuiet = Math.max(this.#lastChangeMs + QUIET_MS, this.#lastFlushMs + quietGap);
-    const isFirstRepeat = this.#busyFlushes === 0 && tokens >= 4;
-    const busyGap = isFirstRepeat ? FIRST_REPEAT_MS : this.#intervalMs;
-    return Math.min(whenQuiet, this.#lastFlushMs + Math.max(busyGap, this.#gapFloor(tokens)));
+    return this.#isLeading ? leading : this.#repeatMs(tokens);
   }
 
-  /** With an empty bucket there is no hurry: whatever waits coalesces. */
-  #gapFloor(tokens: number): number {
-    return tokens < 1 ? this.#limits.intervalMaxMs : 0;
+  #repeatMs(tokens: number): number {
+    const { quietMs, quietGapsMs, firstRepeatMs, intervalMaxMs } = this.#limits;
+    const quietGapMs = quietGapsMs[tokens >= 3 ? 0 : tokens >= 2 ? 1 : 2];
+    const whenQuiet = Math.max(this.#lastChangeMs + quietMs, this.#lastFlushMs + quietGapMs);
+    const isFirst = this.#busyFlushes === 0 && tokens >= 4;
+    const busyGapMs = isFirst ? firstRepeatMs : this.#intervalMs;
+    // With nothing left there is no hurry: whatever waits coalesces.
+    const gapMs = tokens < 1 ? intervalMaxMs : busyGapMs;
+    return Math.min(whenQuiet, this.#lastFlushMs + gapMs);
   }
 }

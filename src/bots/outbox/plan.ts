@@ -235,9 +235,13 @@ function barrierOf(mark: Mark, state: OutboxState): Barrier | undefined {
   if (mark.what.kind !== 'command-start' || state.away) return undefined;
   const prompt = promptBefore(mark, state);
   const at = atLine(Math.min(prompt ?? mark.line, mark.line));
-  // The chunk starts there already, as after a person's message.
-  return isBefore(frontier(state), at) ? { kind: 'command', at, mark } : undefined;
+  // Short commands share a message; after a person's message the chunk starts there already.
+  const count = at.line - frontier(state).line;
+  return count >= COMMAND_LINES_MIN ? { kind: 'command', at, mark } : undefined;
 }
+
+/** A message per `cd` would bury a thread, and cost two calls each. */
+const COMMAND_LINES_MIN = 20;
 
 function promptBefore(mark: Mark, state: OutboxState): number | undefined {
   const prompt = state.marks.findLast(

@@ -138,7 +138,7 @@ function textContent(
   const inside = earlier(end, atLine(transcript.total));
   if (!isLoaded(transcript, row.start, inside)) return undefined;
   const all = linesBetween(transcript.lineAt, row.start, inside);
-  const lines = isOpen ? withoutBlankEnd(all, row.start.line, transcript.finalCount) : all;
+  const lines = withoutBlankEnd(all);
   if (lines.every((line) => line.text.trim() === '')) {
     const isMoved = samePosition(row.start, end) && !isOpen;
     return { ...extra, head: isMoved ? '(continues below)' : '(cleared)' };
@@ -166,15 +166,10 @@ const NOTES = {
   away: 'Printed while chatd was away:',
 } as const;
 
-/** The open end of a chunk is often a line that only the cursor has reached. */
-function withoutBlankEnd(
-  lines: readonly Line[],
-  firstLine: number,
-  finalCount: number,
-): readonly Line[] {
+/** Blank lines at the end of a message say nothing, and would cost an edit to come and to go. */
+function withoutBlankEnd(lines: readonly Line[]): readonly Line[] {
   let count = lines.length;
-  while (count > 0 && firstLine + count - 1 >= finalCount && lines[count - 1]?.text.trim() === '')
-    count -= 1;
+  while (count > 0 && lines[count - 1]?.text.trim() === '') count -= 1;
   return count === lines.length ? lines : lines.slice(0, count);
 }
 

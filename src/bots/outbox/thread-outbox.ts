@@ -37,7 +37,7 @@ import {
   posted,
   vanished,
 } from './outcomes.ts';
-import { Pacing, pacingLimits } from './pacing.ts';
+import { Pacing, type PacingLimits, pacingLimits } from './pacing.ts';
 import { frontier, type Lane, plan, type Step } from './plan.ts';
 import {
   atLine,
@@ -69,6 +69,7 @@ export interface ThreadOutboxOptions {
   readonly decorate?: Look['decorate'];
   readonly colour?: boolean;
   readonly limits?: Partial<DeliveryLimits>;
+  readonly pacing?: Partial<PacingLimits>;
   /** Called when `status` changed. */
   readonly onStatus?: (status: OutboxStatus) => void;
   /** Called once the root stands and the binding is active. */
@@ -155,7 +156,7 @@ export class ThreadOutbox {
       root: () => options.root().content,
       floodLastLines: this.#limits.floodLastLines,
     };
-    this.#pacing = new Pacing(pacingLimits(platform.kind));
+    this.#pacing = new Pacing({ ...pacingLimits(platform.kind), ...options.pacing });
     this.#seat = { name: binding.b, wake: () => this.#poke() };
     this.#state = new ThreadState(options.store, binding, this.#nowMs(), this.#limits.editSettleMs);
     this.#parkCount = binding.park?.count ?? 0;
