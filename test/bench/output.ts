@@ -446,7 +446,7 @@ async function runSimple(
     player.seen(view.offset, clock.monotonicMs());
   };
   let screenAt = 0;
-  let isDone = false;
+  let isDone = false as boolean;
   const loop = async (): Promise<void> => {
     for (let idle = 0; idle < 3; ) {
       await clock.sleep(1_000);

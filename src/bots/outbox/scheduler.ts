@@ -213,7 +213,8 @@ export class Scheduler {
 
   #goesFirst(other: Waiter, seat: Seat, need: Need, nowMs: number): boolean {
     if (other.reservedUntilMs !== undefined || !this.#sharesAny(other.need, need)) return false;
-    if (this.#closedFor(other.need, nowMs) > 0) return false;
+    // Who could not call now anyway, for want of another budget, holds nobody up.
+    if (this.#closedFor(other.need, nowMs) > 0 || this.#refillMs(other, nowMs) > 0) return false;
     const mine = this.#waiters.get(seat) ?? {
       seat,
       need,

@@ -38,7 +38,7 @@ import {
   vanished,
 } from './outcomes.ts';
 import { Pacing, type PacingLimits, pacingLimits } from './pacing.ts';
-import { frontier, type Lane, plan, type Step } from './plan.ts';
+import { frontier, type Lane, type OutboxState, plan, type Step } from './plan.ts';
 import {
   atLine,
   type FileBody,
@@ -303,12 +303,14 @@ export class ThreadOutbox {
   async #run(): Promise<void> {
     for (;;) {
       let atMs: number | 'again' | undefined;
+      const isClosing = this.#closing !== undefined;
       try {
         atMs = this.#isOver() ? undefined : await this.#turn();
       } catch (error) {
         atMs = this.#failed(error);
       }
-      if (this.#isOver() || this.#isNothingDue(atMs)) break;
+      // What was planned before closing began is not the last word.
+      if (this.#isOver() || (isClosing && this.#isNothingDue(atMs))) break;
       if (atMs !== 'again') await this.#sleepUntil(atMs);
     }
     for (const resolve of this.#idleWaiters.splice(0)) resolve();
@@ -345,10 +347,8 @@ export class ThreadOutbox {
     const blockedMs = this.#blockedUntilMs();
     if (blockedMs !== undefined) return blockedMs;
     if (this.#binding.state === 'opening') return this.#rootTurn();
-    const transcript = await this.#capture();
+    const transcript = await this.#readAll();
     if (transcript === undefined) return undefined;
-    await this.#readMarks(transcript);
-    await this.#readQuotes();
     const step = this.#plan(transcript);
     if (step.kind !== 'wait') {
       this.#waitsForGate = false;
@@ -368,10 +368,36 @@ export class ThreadOutbox {
     return atMs > nowMs ? atMs : undefined;
   }
 
+  /** The newest transcript, and what else the plan wants to know at its offset. */
+  async #readAll(): Promise<Transcript | undefined> {
+    for (let round = 0; ; round += 1) {
+      const transcript = await this.#capture();
+      if (transcript === undefined) return undefined;
+      await this.#readMarks(transcript);
+      await this.#readQuotes();
+      if (round === 2 || !this.#isStale(transcript)) return transcript;
+    }
+  }
+
+  #isStale(transcript: Transcript): boolean {
+    return this.#source !== 'gone' && this.#source.view?.offset !== transcript.offset;
+  }
+
+  /** Places that were named by a newer transcript than this wait for one that has them. */
+  #placesIn(transcript: Transcript): Pick<OutboxState, 'notices' | 'closeLine'> {
+    const { notices, closeLine } = this.#state.value;
+    if (!this.#isStale(transcript)) return { notices, closeLine };
+    const isKnown = (line: number | undefined): boolean => (line ?? 0) <= transcript.total;
+    return {
+      notices: notices.filter(({ line }) => isKnown(line)),
+      closeLine: isKnown(closeLine) ? closeLine : undefined,
+    };
+  }
+
   #plan(transcript: Transcript): Step {
     const marks = marksUpTo(this.#state.value.marks, transcript.offset);
     return plan({
-      state: { ...this.#state.value, marks },
+      state: { ...this.#state.value, ...this.#placesIn(transcript), marks },
       transcript,
       look: this.#look,
       limits: this.#limits,
@@ -438,7 +464,9 @@ export class ThreadOutbox {
 
   /** The session is gone: nothing more can be read, what is shown stays. */
   #frozenTranscript(): Transcript {
-    const end = frontier(this.#state.value).line + 1;
+    const last = this.#state.value.lastCovering;
+    const isOpen = last !== undefined && last.end === undefined && last.state !== 'gone';
+    const end = frontier(this.#state.value).line + (isOpen ? 1 : 0);
     return {
       offset: Number.MAX_SAFE_INTEGER,
       finalCount: end,
@@ -1017,7 +1045,9 @@ export class ThreadOutbox {
     if (typeof at === 'object') return at.line;
     const view = this.#source === 'gone' ? undefined : this.#source.view;
     if (view === undefined) return frontier(this.#state.value).line + 1;
-    return at === 'cursor' ? view.cursor.line : view.finalCount + view.tail.length;
+    if (at === 'cursor') return view.cursor.line;
+    // What is yet to be printed into an empty line belongs below.
+    return view.finalCount + 1 + view.tail.findLastIndex((line) => line.text.trim() !== '');
   }
 
   #place(): ThreadRoot {

@@ -1,10 +1,10 @@
 // DELIVERY.md's model around the real outbox: each variant as proposed is always right, and each
-// rule taken away is caught. 200 seeds here, 1,000 in test/storm/delivery-storm.ts.
+// rule taken away is caught. 120 seeds here, 1,000 in test/storm/delivery-storm.ts.
 
 import { expect, test } from 'vitest';
 import { runSeeds, type Variant } from '../../support/delivery-model.ts';
 
-const SEEDS = 200;
+const SEEDS = 120;
 
 test.each<[string, Variant]>([
   ['Slack', { kind: 'slack' }],
