@@ -278,7 +278,7 @@ export function noticeContent(
   frame: Frame | undefined,
   look: Look,
 ): Content {
-  const { name: _name, quote: _quote, keep: _keep, screen, ...words } = body;
+  const { name: _name, quote: _quote, keep: _keep, data: _data, screen, ...words } = body;
   if (screen === true && frame !== undefined) {
     return { ...frameContent(frame, { ...look, decorate: () => ({}) }, false), ...words };
   }
