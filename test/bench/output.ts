@@ -4,7 +4,7 @@
 // Limits and delays of the platforms are OUTPUT.md §4's: Discord 5 posts and 5 edits in 5 s, 180 and
 // 150 ms; Slack 1 post/s (burst 3) and 50 edits/min (burst 5), 250 and 200 ms.
 
-import stripAnsi from 'strip-ansi';
+import { stripVTControlCharacters } from 'node:util';
 import { silentLog } from '../../src/base/log.ts';
 import { seededRandom } from '../../src/base/random.ts';
 import type {
@@ -405,7 +405,7 @@ async function runSimple(
     },
   );
   const append = async (): Promise<void> => {
-    const text = stripAnsi(raw).replaceAll('\r', '');
+    const text = stripVTControlCharacters(raw).replaceAll('\r', '');
     const offset = player.view?.offset ?? 0;
     raw = '';
     const chunks = chunksOf(
