@@ -226,7 +226,7 @@ describe('a command', () => {
     expect(commits).toEqual([]);
   });
 
-  it('is cancelled for good when nobody serves it', async () => {
+  it('I8: is cancelled for good when nobody serves it', async () => {
     const outcome = await submit({ timeoutMs: 200 });
     expect(outcome.kind).toBe('cancelled');
     serve();
@@ -340,7 +340,7 @@ describe('a command', () => {
     expect(await submit()).toMatchObject({ kind: 'answered', answer });
   });
 
-  it('is served while another one hangs', async () => {
+  it('§4.5: is served while another one hangs', async () => {
     let first = true;
     serve({
       handlers: {
@@ -371,7 +371,7 @@ describe('a command', () => {
 });
 
 describe('documents from other hands', () => {
-  it('refuses a request id that was used before', async () => {
+  it('I9: refuses a request id that was used before', async () => {
     serve();
     const requestId = mintUuid(systemRandom);
     await submit({ requestId });
@@ -420,14 +420,17 @@ describe('documents from other hands', () => {
     ],
   ];
 
-  it.each(HOSTILE)('removes a request that is %s, and serves the others', async (_name, plant) => {
-    const planted = requestPath(commands, mintUuid(systemRandom));
-    plant(planted);
-    const server = serve();
-    await eventually(() => !existsSync(planted), 'removed');
-    expect(server.counts().removedMalformed).toBe(1);
-    expect(await submit()).toMatchObject({ answer: { outcome: 'ok' } });
-  });
+  it.each(HOSTILE)(
+    'I17: removes a request that is %s, and serves the others',
+    async (_name, plant) => {
+      const planted = requestPath(commands, mintUuid(systemRandom));
+      plant(planted);
+      const server = serve();
+      await eventually(() => !existsSync(planted), 'removed');
+      expect(server.counts().removedMalformed).toBe(1);
+      expect(await submit()).toMatchObject({ answer: { outcome: 'ok' } });
+    },
+  );
 
   it.each([
     ['of another kind', { kind: 'discord' as const }],

@@ -117,7 +117,7 @@ describe('generations', () => {
 });
 
 describe('owners that must not be touched', () => {
-  it('refuses an owner of another account, and signals nobody', async () => {
+  it('I3: refuses an owner of another account, and signals nobody', async () => {
     const pid = await startOwner({ identity: 'T0999/A0999' });
     for (const refused of [
       await controller().ensure(),
@@ -137,7 +137,7 @@ describe('owners that must not be touched', () => {
     expect(runs(pid)).toBe(true);
   });
 
-  it('says of an owner with an old heartbeat that it does not answer', async () => {
+  it('I16: says of an owner with an old heartbeat that it does not answer, and leaves it alone', async () => {
     const pid = await startOwner({ heartbeatAgeMs: 60_000 });
     const ensured = await controller().ensure();
     expect(ensured.outcome).toBe('unhealthy');
@@ -150,7 +150,7 @@ describe('owners that must not be touched', () => {
     ['a torn record', '{"version":1,"kind":"sla'],
     ['a record of nobody', '{}'],
     ['a malformed generation', '{"version":1,"generation":"new"}'],
-  ])('refuses a held lock whose state is %s', async (_name, rawState) => {
+  ])('I4: refuses a held lock whose state is %s', async (_name, rawState) => {
     const pid = await startOwner({ rawState });
     await eventually(() => readOrNothing(paths.state) === rawState, 'the raw state');
     for (const refused of [await controller().ensure(), await controller().stop({ force: true })]) {
@@ -165,7 +165,7 @@ describe('owners that must not be touched', () => {
     expect(await controller().ensure()).toMatchObject({ outcome: 'attached', after: { pid } });
   });
 
-  it('refuses after one start when the holder never says who it is', async () => {
+  it('I4: refuses after one start when the holder never says who it is', async () => {
     const pid = await startOwner({ stateAfterMs: 3_600_000 });
     const refused = await controller().ensure();
     expect(refused).toMatchObject({ outcome: 'unknown', exitCode: 24 });
@@ -204,7 +204,7 @@ describe('ending an owner', () => {
     expect(request.action).toBe('stop');
   });
 
-  it('replaces a request for an owner that no longer holds the lock', async () => {
+  it('§4.4: replaces a request for an owner that no longer holds the lock', async () => {
     const first = await startOwner({ deaf: true });
     await controller().stop({ force: true });
     expect(readOrNothing(paths.control)).toContain(`"pid":${first}`);
@@ -213,7 +213,7 @@ describe('ending an owner', () => {
     expect(readOrNothing(paths.control)).toContain(`"pid":${second}`);
   });
 
-  it('takes a zombie owner for dead', async () => {
+  it('§4.7: takes a zombie owner for dead', async () => {
     // The shell starts the owner, becomes `sleep`, and never waits for it.
     const told = JSON.stringify({});
     const parent = startProcess('/bin/sh', [
@@ -274,13 +274,13 @@ describe('records without an owner', () => {
     ],
   ];
 
-  it.each(HOSTILE)('names a state file that is %s, in bounded time', async (_name, plant) => {
+  it.each(HOSTILE)('I17: names a state file that is %s, in bounded time', async (_name, plant) => {
     plant(paths.state);
     expect(await controller().stop()).toMatchObject({ outcome: 'not-running' });
     rmSync(paths.state, { recursive: true });
   });
 
-  it.each(HOSTILE)('ends an owner although control.json is %s', async (_name, plant) => {
+  it.each(HOSTILE)('I12, I17: ends an owner although control.json is %s', async (_name, plant) => {
     const pid = await startOwner({});
     plant(paths.control);
     const stopped = await controller().stop();

@@ -24,7 +24,7 @@ function alive(pid: number): boolean {
 }
 
 describe('ensure', () => {
-  it('starts one daemon for fifty callers on a cold directory, and attaches the other 49', async () => {
+  it('I1: starts one daemon for fifty callers on a cold directory, and attaches the other 49', async () => {
     const runs = await Promise.all(Array.from({ length: 50 }, () => home.act(['ensure', 'slack'])));
     const outcomes = runs.map((run) => run.outcome).sort();
     expect(outcomes.filter((outcome) => outcome === 'spawned')).toHaveLength(1);
@@ -48,7 +48,7 @@ describe('ensure', () => {
     expect((await home.act(['ensure', 'slack'])).warnings).toEqual([]);
   });
 
-  it('starts another one after the owner was killed', async () => {
+  it('I11: starts another one after the owner was killed', async () => {
     const first = await home.act(['ensure', 'slack']);
     process.kill(first.after?.pid ?? 0, 'SIGKILL');
     await eventually(() => !alive(first.after?.pid ?? 0), 'death');
@@ -96,7 +96,7 @@ describe('ensure', () => {
 });
 
 describe('stop', () => {
-  it('proves the end, answers the request, and is idempotent', async () => {
+  it('§4.4: proves the end, answers the request, and is idempotent', async () => {
     const { after } = await home.act(['ensure', 'slack']);
     const stopped = await home.act(['stop', 'slack']);
     expect(stopped).toMatchObject({ outcome: 'stopped', ok: true, before: { pid: after?.pid } });
@@ -117,7 +117,7 @@ describe('stop', () => {
     expect((await home.act(['stop', 'slack'])).outcome).toBe('stopped');
   });
 
-  it('is not held up by a service that does not stop, nor by a command that hangs', async () => {
+  it('I12: is not held up by a service that does not stop, nor by a command that hangs', async () => {
     await home.act(['ensure', 'slack'], { stopMs: 3_600_000, hangCommand: true });
     expect((await home.act(['stop', 'slack'])).outcome).toBe('stopped');
   });
@@ -141,7 +141,7 @@ describe('reload', () => {
     expect(runs.filter((run) => run.outcome === 'reloaded').length).toBeGreaterThan(0);
   });
 
-  it('has a defined outcome when it races a stop', async () => {
+  it('I12: has a defined outcome when it races a stop', async () => {
     await home.act(['ensure', 'slack']);
     const [stop, reload] = await Promise.all([
       home.act(['stop', 'slack']),
@@ -154,7 +154,7 @@ describe('reload', () => {
 });
 
 describe('a running daemon', () => {
-  it('beats from its loop, and stops when its lock file is replaced', async () => {
+  it('I2, I7: beats from its loop, and stops, writing nothing more, when its lock file is replaced', async () => {
     const { after } = await home.act(['ensure', 'slack']);
     const before = home.state()?.heartbeat.seq ?? 0;
     await eventually(() => (home.state()?.heartbeat.seq ?? 0) > before, 'a heartbeat');
