@@ -549,7 +549,7 @@ export class HostSession {
     }
   }
 
-  /** Looked at with new output, and once a second: nothing announces it. */
+  /** Looked at with new output: nothing announces it, and a shell that takes it back prints. */
   lookAtForeground(): void {
     const { clock, workers } = this.#ports;
     const nowMs = clock.monotonicMs();

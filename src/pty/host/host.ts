@@ -423,7 +423,6 @@ export class Host implements SessionViews {
     this.#ports.clock.timer(IDLE_LOOK_MS, () => {
       if (this.#leaving) return;
       this.#looks += 1;
-      for (const session of this.#ports.sessions.list()) session.lookAtForeground();
       if (this.#looks % SWEEP_EVERY === 0) this.#ports.sessions.sweep();
       this.#exitWhenIdle();
       this.#sweepLater();
