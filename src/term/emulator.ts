@@ -69,6 +69,7 @@ interface HandlerId {
 
 export interface InputHandler {
   print(data: Uint32Array, start: number, end: number): void;
+  lineFeed(): boolean;
   parse(data: string): unknown;
   _curAttrData: Attributes;
   _windowTitle: string;
@@ -180,6 +181,7 @@ function isCore(core: unknown): core is Core {
     typeof at(row, ['_extendedAttrs']) === 'object' &&
     typeof at(core, ['_inputHandler', 'print']) === 'function' &&
     typeof at(core, ['_inputHandler', 'parse']) === 'function' &&
+    typeof at(core, ['_inputHandler', 'lineFeed']) === 'function' &&
     typeof at(core, ['_bufferService', 'scroll']) === 'function' &&
     at(core, ['_inputHandler', '_parser', 'currentState']) === 0 &&
     typeof at(core, ['_inputHandler', '_curAttrData', 'extended', 'urlId']) === 'number' &&

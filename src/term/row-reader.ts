@@ -75,6 +75,17 @@ function visibleEnd(row: Row, from: number): number {
   return end;
 }
 
+/** There is text in the last column. */
+export function isFull(row: Row): boolean {
+  return ((row._data[(row.length - 1) * 3] ?? 0) & CONTENT_MASK) !== 0 || hasWideEnd(row);
+}
+
+/** A wide character ends in the last column, or did not fit there and left it free. */
+function hasWideEnd(row: Row): boolean {
+  const before = (row._data[(row.length - 2) * 3] ?? 0) >>> WIDTH_SHIFT;
+  return before === 2;
+}
+
 export function rowIsBlank(row: Row): boolean {
   return textEnd(row) === 0;
 }

@@ -35,7 +35,7 @@ import {
   parseWorkingDirectory,
 } from './osc.ts';
 import { cursorPlace, putCursor } from './reflow-cursor.ts';
-import { readRow } from './row-reader.ts';
+import { isFull, readRow } from './row-reader.ts';
 import { drawScreen } from './snapshot.ts';
 import { StreamScanner } from './stream-scanner.ts';
 import type { Frame, FrameRow, Line, Mark, MarkKind, Mode, View } from './values.ts';
@@ -98,6 +98,7 @@ export class TerminalModel {
     this.#links = new LinkTable(this.#emulator);
     this.#lines = new LineEngine((id) => this.#links.target(id));
     this.#watchRows();
+    this.#watchLineFeeds();
     this.#watchErasing();
     this.#watchMoves();
     this.#watchModes();
@@ -324,6 +325,25 @@ export class TerminalModel {
       // Without wrapping, what the emulator does with a wide character in the last column depends on
       // how the text was cut: one character at a time is one way for all.
       else for (let at = start; at < end; at += 1) print(data, at, at + 1);
+    };
+  }
+
+  /**
+   * The emulator takes a line feed onto a wrapped row for the end of the line above. A line editor
+   * that moves down through its own wrapped line ends nothing: the row above is still full.
+   */
+  #watchLineFeeds(): void {
+    const { _bufferService: service, _inputHandler: handler } = this.#emulator.core;
+    const lineFeed = handler.lineFeed.bind(handler);
+    handler.lineFeed = () => {
+      const { buffer } = service;
+      const next = buffer.lines.get(buffer.y + 1);
+      if (next?.isWrapped !== true) return lineFeed();
+      const above = buffer.lines.get(buffer.y);
+      const wasAt = buffer.y;
+      const done = lineFeed();
+      if (buffer.y === wasAt + 1 && above !== undefined && isFull(above)) next.isWrapped = true;
+      return done;
     };
   }
 

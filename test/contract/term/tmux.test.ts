@@ -8,6 +8,7 @@ import { captureInTmux, tmuxIsInstalled } from '../../support/tmux.ts';
 // joined emoji), resize-reflow (tmux is given one size), programs that only draw screens.
 const RECORDINGS = [
   'apt-get-install',
+  'bash-editing',
   'bash-osc133',
   'cargo-build',
   'claude-like-ink',
@@ -18,6 +19,7 @@ const RECORDINGS = [
   'npm-install',
   'pytest',
   'python-repl',
+  'redraws',
   'ssh-like',
   'sudo-like-getpass',
   'table-cjk',

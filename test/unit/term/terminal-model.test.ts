@@ -426,3 +426,16 @@ describe('checkpoint', () => {
     }
   });
 });
+
+describe('a line editor', () => {
+  it('that moves through its wrapped line leaves it one line', () => {
+    // As readline does: up into the first row, and Enter from there.
+    const model = run(10, 6).write(`$ abcdefghijkl${ESC}[A\r\n\r\nnext\r\n`).exit();
+    expect(model.texts).toEqual(['$ abcdefghijkl', 'next']);
+  });
+
+  it('that shortened the row above has ended it', () => {
+    const model = run(10, 6).write(`0123456789abc${ESC}[A\rshort${ESC}[K\r\nnew\r\n`).exit();
+    expect(model.texts).toEqual(['short', 'new']);
+  });
+});
