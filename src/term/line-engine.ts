@@ -150,6 +150,20 @@ export class LineEngine {
     return { lines, cursorIndex, cursorColumn };
   }
 
+  /** Index into the tail of the line that row `y` belongs to, without reading any text. */
+  indexOfRow(buffer: ScreenBuffer, y: number): number {
+    let index = 0;
+    let open = this.#joiner.open !== undefined;
+    for (let row = this.#floor; row <= y; row += 1) {
+      const wrapped = buffer.lines.get(row)?.isWrapped === true;
+      if (open && !wrapped) index += 1;
+      if (row === y) return index;
+      open = buffer.lines.get(row + 1)?.isWrapped === true;
+      if (!open) index += 1;
+    }
+    return 0;
+  }
+
   /** Number of lines that start above the floor: what a new layout of the rows keeps. */
   linesAboveFloor(buffer: ScreenBuffer): number {
     let count = 0;

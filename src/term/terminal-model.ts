@@ -683,7 +683,8 @@ export class TerminalModel {
 
   /** Absolute number of the line the cursor is on. */
   #cursorLine(): number {
-    return this.finalCount + this.#tail().cursorIndex;
+    if (this.#normalIsFrame || !this.#normalIsActive) return this.finalCount;
+    return this.finalCount + this.#lines.indexOfRow(this.#normal, this.#normal.y);
   }
 }
 

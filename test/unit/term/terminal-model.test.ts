@@ -3,6 +3,7 @@ import { seededRandom } from '../../../src/base/random.ts';
 import { TerminalModel } from '../../../src/term/terminal-model.ts';
 import type { Frame, Mark } from '../../../src/term/values.ts';
 import { ModelRun } from '../../support/model-run.ts';
+import { randomOutput } from '../../support/vt-stream.ts';
 
 const ESC = '\u001b';
 const ST = `${ESC}\\`;
@@ -251,6 +252,16 @@ describe('marks', () => {
       ['command-done', 4],
     ]);
     expect(model.marks[3]?.what).toEqual({ kind: 'command-done', exitCode: 2 });
+  });
+
+  it('carry the line the view has the cursor on, wherever it is', () => {
+    const random = seededRandom(5);
+    for (let round = 0; round < 200; round += 1) {
+      const model = run(10, 6).write(randomOutput(random, 40).toString('latin1'));
+      if (model.model.mode === 'screen') continue;
+      model.write(`\u0018${ESC}]133;A${ST}`);
+      expect(model.marks.at(-1)?.line).toBe(model.model.view().cursor.line);
+    }
   });
 
   it('bound a flood of bells by its bytes', () => {
