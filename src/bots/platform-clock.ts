@@ -3,9 +3,14 @@
 
 import type { Clock } from '../base/clock.ts';
 
+/** An answer is at most this old when it arrives: the adapters' HTTP time-out. */
+const LATENCY_MAX_MS = 5_000;
+
 export class PlatformClock {
   readonly #clock: Clock;
-  #skewMs: number | undefined;
+  /** The platform's clock minus ours is between these. */
+  #atLeastMs = Number.NEGATIVE_INFINITY;
+  #atMostMs = Number.POSITIVE_INFINITY;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -17,17 +22,24 @@ export class PlatformClock {
     // eslint-disable-next-line no-restricted-globals -- parsing a header reads no clock
     const atMs = Date.parse(dateHeader);
     if (!Number.isFinite(atMs)) return;
-    // The header has whole seconds: its middle is the best guess.
-    this.#skewMs = atMs + 500 - this.#clock.wallMs();
+    // The header has whole seconds, rounded down, and was written before it arrived.
+    const atLeastMs = atMs - this.#clock.wallMs();
+    const atMostMs = atLeastMs + 1_000 + LATENCY_MAX_MS;
+    const jumped = atLeastMs > this.#atMostMs || atMostMs < this.#atLeastMs;
+    this.#atLeastMs = jumped ? atLeastMs : Math.max(this.#atLeastMs, atLeastMs);
+    this.#atMostMs = jumped ? atMostMs : Math.min(this.#atMostMs, atMostMs);
   }
 
-  /** Platform minus ours; undefined until a response was seen. */
+  /**
+   * Platform minus ours, never more than it is, and closer with each response; undefined until one
+   * was seen. Too high a guess would make what was just written look old.
+   */
   skewMs(): number | undefined {
-    return this.#skewMs;
+    return Number.isFinite(this.#atLeastMs) ? this.#atLeastMs : undefined;
   }
 
   /** The platform's time now, as far as known. */
   nowMs(): number {
-    return this.#clock.wallMs() + (this.#skewMs ?? 0);
+    return this.#clock.wallMs() + (this.skewMs() ?? 0);
   }
 }

@@ -1,0 +1,41 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { PlatformClock } from '../../../src/bots/platform-clock.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
+
+function header(platformMs: number): string {
+  return new Date(platformMs).toUTCString();
+}
+
+// What happened: a header of whole seconds was taken in its middle, so what was written within half a
+// second of a daemon's start looked written before it, and was offered instead of typed.
+test('the difference is never guessed higher than it is, and is near after a few answers', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.integer({ min: -3_600_000, max: 3_600_000 }),
+      fc.array(fc.record({ gapMs: fc.nat(3_000), latencyMs: fc.nat(300) }), { minLength: 1 }),
+      async (skewMs, answers) => {
+        const clock = new FakeClock(1_800_000_000_123);
+        const platform = new PlatformClock(clock);
+        for (const { gapMs, latencyMs } of answers) {
+          await clock.advance(gapMs);
+          const written = header(clock.wallMs() + skewMs);
+          await clock.advance(latencyMs);
+          platform.observe(written);
+          expect(platform.skewMs()).toBeLessThanOrEqual(skewMs);
+          expect(platform.skewMs()).toBeGreaterThan(skewMs - 1_301);
+        }
+      },
+    ),
+    { numRuns: 50 },
+  );
+});
+
+test('a clock that was set is followed', () => {
+  const clock = new FakeClock(1_800_000_000_000);
+  const platform = new PlatformClock(clock);
+  platform.observe(header(clock.wallMs()));
+  clock.jumpWall(-3_600_000);
+  platform.observe(header(clock.wallMs() + 3_600_000));
+  expect(platform.skewMs()).toBe(3_600_000);
+});
