@@ -74,9 +74,14 @@ function readPointerList(question: Question): readonly Choice[] {
   return [];
 }
 
-/** With a visible cursor, `>` and `*` begin quotes and lists, and the cursor's row is an input line. */
+/**
+ * With a visible cursor, `>` and `*` begin quotes and lists, the cursor's row is an input line, and
+ * the glyph it begins with is a shell's prompt: earlier rows with it are what was typed there.
+ */
 function isPlainText(question: Question, row: number, pointer: string): boolean {
-  return question.cursorVisible && (row === question.cursorRow || /[>*]/.test(pointer));
+  if (!question.cursorVisible) return false;
+  const input = (question.rows[question.cursorRow] ?? '').trimStart();
+  return row === question.cursorRow || /[>*]/.test(pointer) || input.startsWith(pointer);
 }
 
 function extend(rows: readonly string[], from: number, step: number, column: number): number {

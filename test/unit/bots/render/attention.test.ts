@@ -198,6 +198,13 @@ describe('detectWaiting', () => {
     expect(waiting('> quoted\r\n  more\r\n> ', { tty: RAW }).kind).toBe('prompt');
   });
 
+  it('takes the prompts of a shell, and what was printed between them, for no menu', () => {
+    const shell = '❯ cat notes\r\n  one\r\n  two\r\n❯ ';
+    expect(waiting(shell, { tty: RAW }).kind).toBe('prompt');
+    const branches = '* main\r\n  next\r\n$ ';
+    expect(waiting(branches, { tty: RAW }).kind).toBe('prompt');
+  });
+
   it('finds the password prompts of the recordings, and nothing else before them', () => {
     const seen: string[] = [];
     const cast = readCast('ssh-like');
