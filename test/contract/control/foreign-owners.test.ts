@@ -228,7 +228,11 @@ describe('ending an owner', () => {
     const { pid } = JSON.parse(readOrNothing(paths.state)) as { pid: number };
     process.kill(pid, 'SIGKILL');
     await eventually(() => stateOf(pid) === 'Z', 'a zombie');
-    expect(await controller().stop()).toMatchObject({ outcome: 'not-running', exitCode: 0 });
+    // Its leader is a zombie a moment before its last thread lets go of the lock: then `stop` sees the
+    // death itself. Either way it is dead, and nobody waits for a parent that never will.
+    const stopped = await controller().stop();
+    expect(stopped.exitCode).toBe(0);
+    expect(['not-running', 'stopped']).toContain(stopped.outcome);
     expect((await controller().ensure()).outcome).toBe('spawned');
     expect(runs(parent.pid)).toBe(true);
   });
