@@ -87,6 +87,8 @@ export interface BridgeDeps {
   readonly openOutbox: (wanted: OutboxWish) => ThreadOutbox;
   /** One for all threads: one picture is drawn at a time. */
   readonly painter: ScreenPainter;
+  /** The root message stands and the thread is known. */
+  readonly rootOpened: () => void;
   /** The binding has ended, with proof: its thread is free. */
   readonly ended: (binding: Binding) => void;
 }
@@ -132,6 +134,7 @@ export class Bridge {
         }),
       onRoot: (active) => {
         this.#binding = active;
+        deps.rootOpened();
       },
     });
     this.#watch = new AttentionWatch({

@@ -31,11 +31,13 @@ export class PlatformClock {
   }
 
   /**
-   * Platform minus ours, never more than it is, and closer with each response; undefined until one
-   * was seen. Too high a guess would make what was just written look old.
+   * Platform minus ours; undefined until a response was seen. Two machines that are set right agree
+   * better than a header of whole seconds can tell, so no difference is the best guess where the
+   * answers allow it: half a second of doubt would take what was just written for old, or the reverse.
    */
   skewMs(): number | undefined {
-    return Number.isFinite(this.#atLeastMs) ? this.#atLeastMs : undefined;
+    if (!Number.isFinite(this.#atLeastMs)) return undefined;
+    return this.#atLeastMs <= 0 && this.#atMostMs >= 0 ? 0 : this.#atLeastMs;
   }
 
   /** The platform's time now, as far as known. */

@@ -82,6 +82,8 @@ export class ThreadRegistry {
     string,
     { event: Exclude<Act, { kind: 'command' }>; receipt: string }[]
   >();
+  /** Messages in threads that may turn out to be ours. */
+  readonly #rootless: Act[] = [];
   #catchUpsWanted = 0;
 
   constructor(deps: RegistryDeps) {
@@ -164,7 +166,10 @@ export class ThreadRegistry {
     // After a restart an act may come before its thread is attached to its session again.
     const binding =
       bridge?.binding ?? (root === '' ? undefined : openBindingOfRoot(store, space, channel, root));
-    if (binding === undefined && event.kind === 'message' && !event.mentionsUs) return;
+    if (binding === undefined && event.kind === 'message' && !event.mentionsUs) {
+      this.#keepForRoot(event);
+      return;
+    }
     if (event.author.isBot) return;
     const outcome = claim(store, {
       id: mintId(random, 16),
@@ -188,6 +193,23 @@ export class ThreadRegistry {
       return;
     }
     this.#run('outside', () => this.#outside(event, receipt));
+  }
+
+  /** A thread can be written in a moment before its root is known to us: while one is being posted. */
+  #keepForRoot(event: Act): void {
+    const isOpening = [...this.#bridges.values()].some(
+      (bridge) => bridge.place.root === '' && bridge.place.channel === event.place.channel,
+    );
+    if (event.place.root === '' || !isOpening || this.#rootless.length >= EARLY_MAX) return;
+    this.#rootless.push(event);
+  }
+
+  /** A root stands: what was written below it meanwhile is found its thread. */
+  #rootOpened(): void {
+    const kept = this.#rootless.splice(0);
+    for (const event of kept) {
+      if (this.#platformNowMs() - event.sentAtPlatformMs < FRESH_MS) this.#claimAndRoute(event);
+    }
   }
 
   #keepForLater(b: string, event: Exclude<Act, { kind: 'command' }>, receipt: string): void {
@@ -401,6 +423,7 @@ export class ThreadRegistry {
         startedBy: this.#starterOf(sessionId),
         openOutbox,
         painter: this.#painter,
+        rootOpened: () => this.#rootOpened(),
         ended: (ended) => this.#ended(ended),
       },
       binding,

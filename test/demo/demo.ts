@@ -4,7 +4,7 @@
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { Kind } from '../../src/base/paths.ts';
-import { type ChatWorld, programLines, type SeenMessage } from '../support/chat-world.ts';
+import { type ChatWorld, pressOn, programLines, type SeenMessage } from '../support/chat-world.ts';
 import { Stack, waitFor } from '../support/stack.ts';
 
 const DIST = fileURLToPath(new URL('../../dist', import.meta.url));
@@ -68,15 +68,14 @@ async function drivesAFullScreenProgram(world: ChatWorld, root: string): Promise
   await world.type('alice', root, `node ${MENU}`);
   await sees(world, root, 'the menu', '> espresso');
   await world.type('alice', root, '!keys down');
-  const screen = await sees(world, root, 'the menu after a key', '> cappuccino');
-  await world.click('alice', root, screen.id, '↓');
+  await waitFor('a button below the menu', () => pressOn(world, root, '> cappuccino', '↓'));
   const moved = await sees(world, root, 'the menu after a button', '> tea');
   check(
     moved.edited,
     `${world.kind}: a button moves the menu, and the live screen is edited in place`,
   );
   show(world.kind, await world.thread(root), 2);
-  await world.click('alice', root, moved.id, 'Enter');
+  await waitFor('the choice', () => pressOn(world, root, '> tea', 'Enter'));
   await seesLine(world, root, 'You chose tea.');
 }
 

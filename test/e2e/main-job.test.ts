@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { builtDist } from '../support/built-dist.ts';
-import { type ChatWorld, programLines, type SeenMessage } from '../support/chat-world.ts';
+import { type ChatWorld, pressOn, programLines, type SeenMessage } from '../support/chat-world.ts';
 import { Stack, waitFor } from '../support/stack.ts';
 
 const MENU = fileURLToPath(new URL('../support/programs/menu.mjs', import.meta.url));
@@ -70,11 +70,9 @@ for (const kind of ['slack', 'discord'] as const) {
       await world.type('alice', root.id, `node ${MENU}`);
       await screenWith(world, root.id, '> espresso');
       await world.type('alice', root.id, '!keys down');
-      const screen = await screenWith(world, root.id, '> cappuccino');
-      await world.click('alice', root.id, screen.id, '↓');
-      const moved = await screenWith(world, root.id, '> tea');
-      expect(moved.edited).toBe(true);
-      await world.click('alice', root.id, moved.id, 'Enter');
+      await waitFor('the key', () => pressOn(world, root.id, '> cappuccino', '↓'));
+      await screenWith(world, root.id, '> tea');
+      await waitFor('the choice', () => pressOn(world, root.id, '> tea', 'Enter'));
       await sees(world, root.id, 'You chose tea.');
     });
 

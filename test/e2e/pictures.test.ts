@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { builtDist } from '../support/built-dist.ts';
-import type { ChatWorld, SeenMessage } from '../support/chat-world.ts';
+import { type ChatWorld, pressOn, type SeenMessage } from '../support/chat-world.ts';
 import { Stack, waitFor } from '../support/stack.ts';
 
 const MENU = fileURLToPath(new URL('../support/programs/menu.mjs', import.meta.url));
@@ -34,10 +34,7 @@ for (const kind of ['slack', 'discord'] as const) {
       await world.type('alice', root.id, `printf '\\033Pq#0;2;100;0;0!20~\\033\\\\'`);
       await file(world, root.id, 'picture.png');
       await world.type('alice', root.id, `node ${MENU}`);
-      const screen = await waitFor('the menu', async () =>
-        (await world.thread(root.id)).findLast(({ lines }) => lines.includes('> espresso')),
-      );
-      await world.click('alice', root.id, screen.id, 'Enter');
+      await waitFor('the menu', () => pressOn(world, root.id, '> espresso', 'Enter'));
       await waitFor('its end', async () =>
         (await world.thread(root.id)).find(({ lines }) => lines.includes('You chose espresso.')),
       );

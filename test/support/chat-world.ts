@@ -280,3 +280,20 @@ export function discordWorld(
 export function programLines(messages: readonly SeenMessage[]): readonly string[] {
   return messages.filter((message) => message.isBot).flatMap((message) => message.lines);
 }
+
+/**
+ * The newest message that shows `line` and has a button `label`: a live screen goes on in a new
+ * message below whatever is written, and only the newest has buttons.
+ */
+export async function pressOn(
+  world: ChatWorld,
+  root: string,
+  line: string,
+  label: string,
+): Promise<SeenMessage | undefined> {
+  const found = (await world.thread(root)).findLast(
+    ({ lines, buttons }) => lines.includes(line) && buttons.includes(label),
+  );
+  if (found !== undefined) await world.click('alice', root, found.id, label);
+  return found;
+}

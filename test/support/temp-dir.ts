@@ -6,5 +6,5 @@ import { join } from 'node:path';
 
 export function tempDir(): { readonly path: string; remove(): void } {
   const path = mkdtempSync(join(tmpdir(), 'chatd-test-'));
-  return { path, remove: () => rmSync(path, { recursive: true, force: true }) };
+  return { path, remove: () => rmSync(path, { recursive: true, force: true, maxRetries: 5 }) };
 }

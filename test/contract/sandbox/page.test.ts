@@ -189,6 +189,8 @@ test('a slash command is typed with its option, and a command nobody knows is re
       options: [{ name: 'run', options: [{ name: 'command', value: 'top -d 1' }] }],
     },
   });
+  // The box takes the next command once the one before is sent.
+  await expect.poll(() => field.inputValue(), { timeout: 20_000 }).toBe('');
   await field.fill('/nothing');
   await field.press('Enter');
   await page.getByRole('alert').getByText('There is no command nothing').waitFor();
